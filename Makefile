@@ -1,0 +1,78 @@
+# `make help` lists the targets. Everything runs in .venv, which is made on demand.
+SHELL := /bin/bash
+PYTHON ?= python3
+PY := .venv/bin/python
+TIER ?= control
+export PYTHONPATH := operator
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint fmt unit integration crds crds-check crds-delete crds-restore \
+	cluster-up cluster-down cluster-clean kubeconfig kubectl-path kubectl pins clean
+
+help: ## show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.venv/done: requirements/runtime.txt requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: set PYTHON=")'
+	@echo "making .venv (about a minute the first time)" >&2
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/pip install --quiet --require-hashes -r requirements/runtime.txt -r requirements/dev.txt
+	@touch $@
+
+test: .venv/done ## lint, then every test this machine can run
+	@$(MAKE) --no-print-directory lint
+	$(PY) -m pytest
+
+lint: .venv/done ## ruff, mypy, import contracts, CRD drift, yamllint
+	.venv/bin/ruff format --check --quiet .
+	.venv/bin/ruff check --quiet .
+	$(PY) -m mypy
+	.venv/bin/lint-imports --no-logo
+	@$(MAKE) --no-print-directory crds-check
+	.venv/bin/yamllint --strict .
+
+fmt: .venv/done ## format and fix what can be fixed
+	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
+
+unit: .venv/done ## tests that need no cluster
+	$(PY) -m pytest tests/unit
+
+integration: .venv/done ## tests on a real kube-apiserver
+	$(PY) -m pytest tests/integration
+
+crds: .venv/done ## write crds/ from the models
+	@$(PY) -m supervisor_operator.crdgen crds
+
+crds-check: .venv/done ## fail if crds/ differs from the models
+	$(PY) -m supervisor_operator.crdgen --check crds
+
+crds-delete: .venv/done ## back up all objects, then delete the CRDs (CONFIRM=yes; uses your KUBECONFIG)
+	@$(PY) crds/manage.py delete $(if $(filter yes,$(CONFIRM)),--yes)
+
+crds-restore: .venv/done ## install the CRDs and restore a backup (BACKUP=file)
+	@$(PY) crds/manage.py restore "$(BACKUP)"
+
+cluster-up: .venv/done ## start a local Kubernetes (TIER=control|fake, AUDIT=1)
+	@$(PY) -m tests.cluster up --tier "$(TIER)" $(if $(AUDIT),--audit)
+
+cluster-down: .venv/done ## take it down
+	@$(PY) -m tests.cluster down
+
+cluster-clean: .venv/done ## take down every local cluster of this user, also half-dead ones
+	@$(PY) -m tests.cluster clean
+
+kubeconfig: .venv/done ## print the path of the admin kubeconfig (use make -s)
+	@$(PY) -m tests.cluster kubeconfig
+
+kubectl-path: .venv/done ## print the path of a kubectl that fits (use make -s)
+	@$(PY) -m tests.cluster kubectl-path
+
+kubectl: .venv/done ## kubectl on the local cluster: make kubectl ARGS="get sup"
+	@$(PY) -m tests.cluster kubectl $(ARGS)
+
+pins: ## write the pinned requirements anew (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/runtime.in -o requirements/runtime.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/dev.in -o requirements/dev.txt
+
+clean: ## remove .venv and caches of this checkout
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Supervision trees for Kubernetes."""

@@ -1,0 +1,1 @@
+"""The wire: what users write and what the API server stores."""

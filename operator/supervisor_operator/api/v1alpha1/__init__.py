@@ -1,0 +1,1 @@
+"""Group supervision.dev, version v1alpha1."""

@@ -1,0 +1,1 @@
+"""Decisions as pure functions: no IO, no clock, no randomness."""

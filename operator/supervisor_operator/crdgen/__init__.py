@@ -1,0 +1,1 @@
+"""Turns the wire models into CRDs; the models are the only source."""

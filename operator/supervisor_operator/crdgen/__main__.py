@@ -1,0 +1,46 @@
+"""`python -m supervisor_operator.crdgen [--check] [DIRECTORY]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import yaml
+
+from supervisor_operator.api.v1alpha1.kinds import KINDS
+from supervisor_operator.crdgen.crd import build_crd, file_name
+
+HEADER = "# Generated from operator/supervisor_operator/api by `make crds`. Do not edit.\n"
+
+
+def render() -> dict[str, str]:
+    return {
+        file_name(kind): HEADER
+        + "---\n"
+        + yaml.safe_dump(build_crd(kind), sort_keys=False, width=100, allow_unicode=True)
+        for kind in KINDS
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="crdgen", description="Write the CRDs, or check them.")
+    parser.add_argument("directory", nargs="?", type=Path, default=Path("crds"))
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 on drift")
+    options = parser.parse_args(argv)
+    drifted = False
+    for name, text in render().items():
+        path: Path = options.directory / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        drifted = True
+        if options.check:
+            print(f"{path} does not match the models: run `make crds`", file=sys.stderr)
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+    return 1 if drifted and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Clusters and namespaces for every test that needs a real Kubernetes.
+
+One cluster per tier and run. Where a tier cannot run on this machine its tests are left out and
+the end of the run says so in words; with CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.errors import ClusterError
+from tests.cluster.local import Cluster
+from tests.cluster.ways import open_cluster
+from tests.support.kubectl import Kubectl
+
+NOT_TESTED = pytest.StashKey[Counter[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[NOT_TESTED] = Counter()
+
+
+class Tier:
+    """Starts a cluster at first use; a failed start is remembered, not tried again."""
+
+    def __init__(self, name: str, missing: Counter[str]) -> None:
+        self._name = name
+        self._missing = missing
+        self._why: str | None = None
+        self._context = open_cluster(name)
+        self._cluster: Cluster | None = None
+
+    def cluster(self) -> Cluster:
+        if self._cluster is None and self._why is None:
+            try:
+                self._cluster = self._context.__enter__()
+            except ClusterError as error:
+                self._why = f"tier {self._name} cannot run here: {error}"
+        if self._cluster is None:
+            self._missing[str(self._why)] += 1
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(str(self._why))
+        return self._cluster
+
+    def close(self) -> None:
+        if self._cluster:
+            self._context.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def control_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
+    tier = Tier("control", request.config.stash[NOT_TESTED])
+    yield tier
+    tier.close()
+
+
+@pytest.fixture(scope="session")
+def fake_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
+    tier = Tier("fake", request.config.stash[NOT_TESTED])
+    yield tier
+    tier.close()
+
+
+@pytest.fixture
+def control(control_tier: Tier) -> Cluster:
+    return control_tier.cluster()
+
+
+@pytest.fixture
+def fake(fake_tier: Tier) -> Cluster:
+    return fake_tier.cluster()
+
+
+@pytest.fixture
+def kubectl(control: Cluster) -> Iterator[Kubectl]:
+    """kubectl on tier control, in a namespace of this test's own."""
+    yield from _in_namespace(control)
+
+
+@pytest.fixture
+def fake_kubectl(fake: Cluster) -> Iterator[Kubectl]:
+    """The same on tier fake, where pods run."""
+    yield from _in_namespace(fake)
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl) -> str:
+    return kubectl.namespace
+
+
+def _in_namespace(cluster: Cluster) -> Iterator[Kubectl]:
+    found = Kubectl(cluster, f"test-{uuid.uuid4().hex[:8]}")
+    found("create", "namespace", found.namespace)
+    yield found
+    found("delete", "namespace", found.namespace, "--wait=false")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    missing = config.stash[NOT_TESTED]
+    if not missing:
+        return
+    terminalreporter.section("not tested on this machine")
+    for why, count in missing.items():
+        terminalreporter.write_line(f"{count} tests: {why}")

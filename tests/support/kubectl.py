@@ -1,0 +1,62 @@
+"""kubectl as tests use it: in one namespace, with answers as values."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cluster.local import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+class KubectlError(AssertionError):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    cluster: Cluster
+    namespace: str
+
+    def ask(self, *arguments: str, stdin: Any = None) -> Answer:
+        """Run kubectl; a refusal is an answer too."""
+        command = [
+            self.cluster.kubectl,
+            f"--kubeconfig={self.cluster.kubeconfig}",
+            f"--namespace={self.namespace}",
+            *arguments,
+        ]
+        text = stdin if isinstance(stdin, str | None) else json.dumps(stdin)
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, check=False, timeout=60
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def __call__(self, *arguments: str, stdin: Any = None) -> Answer:
+        """Run kubectl; a refusal fails the test."""
+        answer = self.ask(*arguments, stdin=stdin)
+        if answer.code:
+            raise KubectlError(f"kubectl {' '.join(arguments)}: {answer.err.strip()}")
+        return answer
+
+    def create(self, item: dict[str, Any]) -> dict[str, Any]:
+        return self("create", "-f", "-", "-o", "json", stdin=item).json
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        return self("get", kind, name, "-o", "json").json
+
+    def wait(self, what: str, condition: str) -> None:
+        self("wait", what, f"--for={condition}", "--timeout=30s")

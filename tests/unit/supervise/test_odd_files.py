@@ -1,0 +1,112 @@
+"""Odd heartbeat files: told once, and nobody is ended for them while beats go on."""
+
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from supervise import beatfile
+from tests.unit.supervise.harness import BEAT, PATIENCE, SUPERVISE, Run, python, running
+
+# Beats for twice the timeout by what stands in the place of %s, then finishes.
+AGENT = """
+import json, os, pathlib, sys, time
+file = pathlib.Path("heartbeat.json")
+def overwrite(text):
+    with file.open("r+" if file.exists() else "w") as opened:
+        opened.write(text)
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    %s
+    time.sleep(0.05)
+"""
+ODD = {
+    "half-written": ("""overwrite('{"unix_ts": 17'); os.utime(file)""", "is not whole JSON"),
+    "huge": ("overwrite(' ' * 70_000)", "is larger than 64 KiB"),
+    "future": (
+        """overwrite(json.dumps({"unix_ts": int(time.time() * 1000)}))""",
+        "has a time in the future",
+    ),
+    "no number": (
+        """overwrite('{"unix_ts": "now"}'); os.utime(file)""",
+        "has a unix_ts that is no number",
+    ),
+    "directory": ("file.mkdir(exist_ok=True)", "is not a regular file"),
+    "pipe": ("file.exists() or os.mkfifo(file)", "is not a regular file"),
+    "loop": ("file.is_symlink() or file.symlink_to(file)", "cannot be looked at"),
+}
+
+
+def told_once(run: Run, problem: str) -> None:
+    assert run.code() == 0
+    assert not run.events("stale")
+    messages = [event["message"] for event in run.events("problem")]
+    assert len(messages) == 1
+    assert messages[0].startswith(f"heartbeat file {BEAT} {problem}")
+
+
+def test_they_are_told_once_and_end_nobody(tmp_path: Path) -> None:
+    with ExitStack() as stack:  # side by side, because each takes its time
+        runs = {}
+        for kind, (step, problem) in ODD.items():
+            folder = tmp_path / kind
+            folder.mkdir()
+            agent = python((AGENT % step).replace("+ 2", "+ 4"))
+            runs[stack.enter_context(running(folder, agent, timeout=2, startup_seconds=3))] = (
+                problem
+            )
+        for run, problem in runs.items():
+            told_once(run, problem)
+
+
+def test_an_unreadable_file_still_beats_by_its_time(tmp_path: Path) -> None:
+    powerless: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        powerless = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+        try:
+            subprocess.run([*powerless, "true"], check=True, capture_output=True, timeout=PATIENCE)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("root cannot be kept from reading here")
+    step = "file.exists() or file.touch(mode=0); os.utime(file)"
+    supervise = (*powerless, *SUPERVISE)
+    with running(tmp_path, python(AGENT % step), supervise=supervise, timeout=1) as run:
+        told_once(run, "cannot be read (Permission denied)")
+
+
+def test_a_half_written_file_that_stays_so_is_silence(tmp_path: Path) -> None:
+    step = """file.exists() or overwrite('{"unix_ts": 17')"""
+    with running(tmp_path, python((AGENT % step).replace("+ 2", "+ 60"))) as run:
+        assert run.code() == 1
+        assert run.events("stale")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"alive",
+        b"[1]",
+        b"{",
+        b"{}",
+        b"{\xff\xfe}",
+        b'{"a":' * 30_000,
+        b'{"unix_ts": null}',
+        b'{"unix_ts": true}',
+        b'{"unix_ts": NaN}',
+        b'{"unix_ts": 1e999}',
+        b'{"unix_ts": ' + b"9" * 4000 + b"}",
+        b'{"unix_ts": ' + b"9" * 40_000 + b"}",
+        b'{"busy_seconds": "long"}',
+        b'{"busy_seconds": -5}',
+    ],
+    ids=lambda content: repr(content[:24]),
+)
+def test_any_content_leaves_the_time_of_the_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / BEAT
+    path.write_bytes(content)
+    beat = beatfile.read(path).beat
+    assert beat
+    assert beat.unix_ts == path.stat().st_mtime
+    assert beat.busy_seconds == 0
