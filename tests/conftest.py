@@ -6,6 +6,7 @@ the end of the run says so in words; with CI=true that is a failure.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from collections import Counter
@@ -23,6 +24,9 @@ NOT_TESTED = pytest.StashKey[Counter[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[NOT_TESTED] = Counter()
+    # Says that there is no loop yet: pytest-asyncio asks, and being asked, Python 3.11 would make
+    # one that nobody closes.
+    asyncio.set_event_loop(None)
 
 
 class Tier:
@@ -65,6 +69,13 @@ def fake_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
     tier.close()
 
 
+@pytest.fixture(scope="session")
+def node_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
+    tier = Tier("node", request.config.stash[NOT_TESTED])
+    yield tier
+    tier.close()
+
+
 @pytest.fixture
 def control(control_tier: Tier) -> Cluster:
     return control_tier.cluster()
@@ -73,6 +84,11 @@ def control(control_tier: Tier) -> Cluster:
 @pytest.fixture
 def fake(fake_tier: Tier) -> Cluster:
     return fake_tier.cluster()
+
+
+@pytest.fixture
+def node(node_tier: Tier) -> Cluster:
+    return node_tier.cluster()
 
 
 @pytest.fixture
@@ -85,6 +101,12 @@ def kubectl(control: Cluster) -> Iterator[Kubectl]:
 def fake_kubectl(fake: Cluster) -> Iterator[Kubectl]:
     """The same on tier fake, where pods run."""
     yield from _in_namespace(fake)
+
+
+@pytest.fixture
+def node_kubectl(node: Cluster) -> Iterator[Kubectl]:
+    """The same on tier node, where pods are processes."""
+    yield from _in_namespace(node)
 
 
 @pytest.fixture

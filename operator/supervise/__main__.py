@@ -1,163 +1,162 @@
-"""The command line: `supervise run` and `supervise beat`."""
+"""The command line: `supervise run`, `supervise beat` and `supervise relay`."""
 
-import argparse
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple
 
-from supervise import beatfile
-from supervise.beatfile import DEFAULT_FILE, FILE_VARIABLE, Metric
+from supervise import words as by
+from supervise.contract import DEFAULT_FILE, FILE_VARIABLE
+from supervise.words import HELP, Option, WrongUse
 
-Refuse = Callable[[str], NoReturn]
+WRONG_USE = 2
+RUN = (
+    Option("heartbeat-file", DEFAULT_FILE, by.text, "FILE", f"default: {DEFAULT_FILE}"),
+    Option("timeout", 30.0, by.interval, "SECONDS", "silence after which the agent is ended"),
+    Option("check-interval", 2.0, by.interval, "SECONDS", "time between two looks at the file"),
+    Option("startup-seconds", None, by.seconds, "SECONDS", "time to the first beat (the timeout)"),
+    Option("max-busy-seconds", 0.0, by.seconds, "SECONDS", "how far a busy beat extends it"),
+    Option("max-restarts", 3, by.count, "N", "so at most N + 1 runs (default: 3)"),
+    Option("delay", 5.0, by.seconds, "SECONDS", "time before a restart"),
+    Option("kill-after", 5.0, by.seconds, "SECONDS", "time from SIGTERM to SIGKILL"),
+    Option("pythonpath", None, by.text, "PATH", "put before PYTHONPATH (src, if there)"),
+    Option("pid-file", None, by.text, "FILE", "holds the pid of supervise while it runs"),
+    Option("json", False, None, help="one JSON object per event"),
+    Option("quiet", False, None, help="say only why supervise itself fails"),
+)
+BEAT = (
+    Option("heartbeat-file", "", by.text, "FILE", f"default: ${FILE_VARIABLE}, or {DEFAULT_FILE}"),
+    Option("metrics", (), by.metric, "KEY=VALUE", "figures to show", many=True),
+    Option("busy-seconds", 0.0, by.seconds, "SECONDS", "no beat for so long"),
+)
+RELAY = (Option("json", False, None, help="one JSON object per event"),)
+
+
+class Command(NamedTuple):
+    usage: str
+    options: tuple[Option, ...]
+    do: Callable[[dict[str, Any], tuple[str, ...]], int]
+    help: str
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    command = COMMANDS.get(words[0]) if words else None
+    if command is None:
+        return _no_command(words)
     # Split here, because everything behind the first "--" is the agent's, a second "--" included.
     cut = words.index("--") if "--" in words else len(words)
-    parser = _parser()
-    options = parser.parse_args(words[:cut])
-    options.command = tuple(words[cut + 1 :])
-    return int(options.do(options, parser.error))
+    own, agent = words[1:cut], tuple(words[cut + 1 :])
+    if set(own) & set(HELP):
+        print(by.explain(command.usage, command.options))
+        return 0
+    try:
+        return command.do(by.parse(command.options, own), agent)
+    except WrongUse as why:
+        print(f"usage: {command.usage}\nsupervise: {why}", file=sys.stderr)
+        return WRONG_USE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="supervise", description="Keep an agent alive, not just running.", allow_abbrev=False
-    )
-    commands = parser.add_subparsers(required=True, metavar="command")
-    _add_run(commands.add_parser("run", help="run a command, restart it when it hangs or crashes"))
-    _add_beat(commands.add_parser("beat", help="write one beat"))
-    return parser
+def _no_command(words: list[str]) -> int:
+    lines = [f"  {command.usage}\n      {command.help}" for command in COMMANDS.values()]
+    usage = "\n".join(["Keep an agent alive, not just running.", *lines])
+    if words and words[0] in HELP:
+        print(usage)
+        return 0
+    print(usage, file=sys.stderr)
+    return WRONG_USE
 
 
-def _add_run(run: argparse.ArgumentParser) -> None:
-    run.usage = "supervise run [options] -- command [argument ...]"
-    add = run.add_argument
-    add("--heartbeat-file", type=Path, default=Path(DEFAULT_FILE), metavar="FILE")
-    for name, default, text in (
-        ("timeout", 30.0, "silence after which the agent is ended"),
-        ("check-interval", 2.0, "time between two looks at the file"),
-    ):
-        add(f"--{name}", type=_interval, default=default, metavar="SECONDS", help=text)
-    for name, limit, text in (
-        ("startup-seconds", None, "time to the first beat (default: the timeout)"),
-        ("max-busy-seconds", 0.0, "how far busy_seconds of a beat may extend the timeout"),
-        ("delay", 5.0, "time before a restart"),
-        ("kill-after", 5.0, "time from SIGTERM to SIGKILL"),
-    ):
-        add(f"--{name}", type=_seconds, default=limit, metavar="SECONDS", help=text)
-    add("--max-restarts", type=_count, default=3, metavar="N", help="so at most N + 1 runs")
-    add("--pythonpath", metavar="PATH", help="put before PYTHONPATH (default: src, if there)")
-    add("--pid-file", type=Path, metavar="FILE", help="holds the pid of supervise while it runs")
-    add("--json", action="store_true", help="one JSON object per event")
-    add("--quiet", action="store_true", help="say only why supervise itself fails")
-    run.set_defaults(do=_run)
-
-
-def _add_beat(beat: argparse.ArgumentParser) -> None:
-    add = beat.add_argument
-    where = f"default: ${FILE_VARIABLE}, or {DEFAULT_FILE}"
-    add("--heartbeat-file", type=Path, metavar="FILE", help=where)
-    add("--metrics", type=_metric, nargs="+", action="extend", default=[], metavar="KEY=VALUE")
-    add("--busy-seconds", type=_seconds, default=0.0, metavar="SECONDS", help="no beat for so long")
-    beat.set_defaults(do=_beat)
-
-
-def _run(options: argparse.Namespace, refuse: Refuse) -> int:
-    if not options.command:
-        refuse("no command: put it behind --, as in `supervise run -- python -m bot`")
+def _run(values: dict[str, Any], agent: tuple[str, ...]) -> int:
+    if not agent:
+        raise WrongUse("no command: put it behind --, as in `supervise run -- python -m bot`")
     from supervise.machine import this_machine  # noqa: PLC0415 - a beat must not pay for them
     from supervise.run import Options, Runner  # noqa: PLC0415
     from supervise.telling import Teller  # noqa: PLC0415
     from supervise.watch import Limits  # noqa: PLC0415
 
-    startup = options.timeout if options.startup_seconds is None else options.startup_seconds
-    runner = Runner(
-        Options(
-            command=options.command,
-            heartbeat_file=options.heartbeat_file,
-            limits=Limits(
-                options.timeout, startup, options.check_interval, options.max_busy_seconds
-            ),
-            max_restarts=options.max_restarts,
-            delay=options.delay,
-            kill_after=options.kill_after,
-            pythonpath=options.pythonpath,
+    timeout, startup = values["timeout"], values["startup-seconds"]
+    options = Options(
+        command=agent,
+        heartbeat_file=values["heartbeat-file"],
+        limits=Limits(
+            timeout,
+            timeout if startup is None else startup,
+            values["check-interval"],
+            values["max-busy-seconds"],
         ),
-        this_machine(),
-        Teller(as_json=options.json, quiet=options.quiet),
+        max_restarts=values["max-restarts"],
+        delay=values["delay"],
+        kill_after=values["kill-after"],
+        pythonpath=values["pythonpath"],
     )
-    with _pid_file(options.pid_file, refuse):
-        return runner.run()
+    teller = Teller(as_json=values["json"], quiet=values["quiet"])
+    with _pid_file(values["pid-file"]):
+        return Runner(options, this_machine(), teller).run()
 
 
-def _beat(options: argparse.Namespace, refuse: Refuse) -> int:
-    path = options.heartbeat_file or beatfile.default_file()
+def _beat(values: dict[str, Any], agent: tuple[str, ...]) -> int:
+    if agent:
+        raise WrongUse(f"unexpected {agent[0]}: a beat runs no command")
+    from supervise import beatfile  # noqa: PLC0415 - each command pays for itself only
+
+    path = values["heartbeat-file"] or beatfile.default_file()
     try:
-        beatfile.write(path, dict(options.metrics), options.busy_seconds)
+        beatfile.write(path, dict(values["metrics"]), values["busy-seconds"])
     except ValueError as error:
-        refuse(str(error))
+        raise WrongUse(str(error)) from error
     except OSError as error:
         print(f"supervise: cannot write {path}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 
 
+def _relay(values: dict[str, Any], agent: tuple[str, ...]) -> int:
+    if agent:
+        raise WrongUse(f"unexpected {agent[0]}: the relay runs no command")
+    from supervise.pod import this_pod  # noqa: PLC0415 - the same
+    from supervise.relay import Relay  # noqa: PLC0415
+    from supervise.telling import Teller  # noqa: PLC0415
+    from supervise.uplink import Uplink  # noqa: PLC0415
+
+    pod = this_pod(os.environ)
+    Relay(pod, Uplink(pod), Teller(as_json=values["json"], quiet=False)).run()
+    return 0
+
+
 @contextmanager
-def _pid_file(path: Path | None, refuse: Refuse) -> Iterator[None]:
+def _pid_file(path: str | None) -> Iterator[None]:
     if path is None:
         yield
         return
     try:
-        path.write_text(f"{os.getpid()}\n", encoding="ascii")
+        with open(path, "w", encoding="ascii") as opened:
+            opened.write(f"{os.getpid()}\n")
     except OSError as error:
-        refuse(f"cannot write the pid file: {error}")
+        raise WrongUse(f"cannot write the pid file: {error}") from error
     try:
         yield
     finally:
         with suppress(OSError):
-            path.unlink()
+            os.unlink(path)
 
 
-def _seconds(word: str) -> float:
-    with suppress(ValueError):
-        seconds = float(word)
-        if 0 <= seconds < math.inf:
-            return seconds
-    raise argparse.ArgumentTypeError(f"must be zero or more seconds, not {word}")
-
-
-def _interval(word: str) -> float:
-    if seconds := _seconds(word):
-        return seconds
-    raise argparse.ArgumentTypeError("must be more than zero seconds")
-
-
-def _count(word: str) -> int:
-    with suppress(ValueError):
-        count = int(word)
-        if count >= 0:
-            return count
-    raise argparse.ArgumentTypeError(f"must be zero or more, not {word}")
-
-
-def _metric(word: str) -> tuple[str, Metric]:
-    key, equals, value = word.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {word}")
-    for kind in (int, float):
-        try:
-            number = kind(value)
-        except ValueError:
-            continue
-        return key, number if math.isfinite(number) else value
-    return key, value
-
+COMMANDS = {
+    "run": Command(
+        "supervise run [options] -- command [argument ...]",
+        RUN,
+        _run,
+        "run a command, restart it when it hangs or crashes",
+    ),
+    "beat": Command("supervise beat [options]", BEAT, _beat, "write one beat"),
+    "relay": Command(
+        "supervise relay [options]",
+        RELAY,
+        _relay,
+        "in a pod: carry the beats of the agent to its Heartbeat",
+    ),
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,24 +4,19 @@ Written whole and renamed into place, so that a reader never sees half a beat. R
 other writers do it less carefully, and no content of the file may harm its reader.
 """
 
-import json
 import math
 import os
 import stat
-import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from supervise import clock
+from supervise.contract import DEFAULT_FILE, FILE_VARIABLE, MAX_METRICS_BYTES
 
-FILE_VARIABLE = "SUPERVISION_HEARTBEAT_FILE"
-INTERVAL_VARIABLE = "SUPERVISION_INTERVAL_SECONDS"
-DEFAULT_FILE = "logs/heartbeat.json"
 MAX_FILE_BYTES = 64 * 1024
-MAX_METRICS_BYTES = 4 * 1024
 
 Metric = int | float | str
+File = str | os.PathLike[str]
 
 
 class Beat(NamedTuple):
@@ -39,29 +34,42 @@ class Sighting(NamedTuple):
     beat: Beat | None = None
     problem: str = ""
     blind: bool = False
+    metrics: Any = None  # as found, of any type and size
 
 
-def default_file() -> Path:
-    return Path(os.environ.get(FILE_VARIABLE) or DEFAULT_FILE)
+def default_file() -> str:
+    return os.environ.get(FILE_VARIABLE) or DEFAULT_FILE
 
 
 def write(
-    path: Path, metrics: Mapping[str, Metric] | None = None, busy_seconds: float = 0.0
+    path: File, metrics: Mapping[str, Metric] | None = None, busy_seconds: float = 0.0
 ) -> None:
-    if not path.name:
+    folder, name = os.path.split(os.fspath(path))
+    if name in ("", os.curdir):
         raise ValueError(f"the heartbeat file needs a name, not {path}")
     text = _encode(metrics, busy_seconds)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    os.makedirs(folder or os.curdir, exist_ok=True)
+    draft = os.path.join(folder, f".{name}.{_writer()}.tmp")
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
+        with open(draft, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        os.replace(draft, path)
     except OSError:
-        draft.unlink(missing_ok=True)
+        if os.path.exists(draft):
+            os.unlink(draft)
         raise
 
 
+def _writer() -> str:
+    """Return what no other writer of this moment is called."""
+    import threading  # noqa: PLC0415 - whoever only reads need not pay
+
+    return f"{os.getpid()}.{threading.get_ident()}"
+
+
 def _encode(metrics: Mapping[str, Metric] | None, busy_seconds: float) -> str:
+    import json  # noqa: PLC0415 - the same
+
     if not 0 <= busy_seconds < math.inf:
         raise ValueError(f"busy seconds must be zero or more, not {busy_seconds:g}")
     content: dict[str, Any] = {"unix_ts": clock.wall()}
@@ -73,16 +81,18 @@ def _encode(metrics: Mapping[str, Metric] | None, busy_seconds: float) -> str:
     return json.dumps(content) + "\n"
 
 
-def check(metrics: Mapping[str, Metric]) -> None:
+def check(metrics: Mapping[str, Any]) -> None:
     """Refuse metrics that no beat can carry."""
+    import json  # noqa: PLC0415 - the same
+
     size = len(json.dumps(dict(metrics), allow_nan=False).encode())
     if size > MAX_METRICS_BYTES:
         raise ValueError(f"metrics take {size} bytes, at most {MAX_METRICS_BYTES} are kept")
 
 
-def read(path: Path) -> Sighting:
+def read(path: File) -> Sighting:
     try:
-        found = path.stat()
+        found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return Sighting()
     except OSError as error:
@@ -99,7 +109,7 @@ def read(path: Path) -> Sighting:
     return _decode(content, by_time)
 
 
-def _content(path: Path) -> bytes:
+def _content(path: File) -> bytes:
     # Non-blocking, because a named pipe may have taken the file's place since it was looked at.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags)
@@ -112,18 +122,21 @@ def _content(path: Path) -> bytes:
 def _decode(content: bytes, by_time: Beat) -> Sighting:
     if not content.lstrip().startswith(b"{"):
         return Sighting(by_time)
+    import json  # noqa: PLC0415 - an agent may live without; its supervisor then does too
+
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError):
         return Sighting(by_time, "is not whole JSON")
     busy = max(_number(fields.get("busy_seconds")) or 0.0, 0.0)
-    if "unix_ts" not in fields:
-        return Sighting(by_time._replace(busy_seconds=busy))
-    moment = _number(fields["unix_ts"])
-    if moment is None:
-        return Sighting(by_time._replace(busy_seconds=busy), "has a unix_ts that is no number")
-    grain = 1.0 if moment.is_integer() else by_time.grain
-    return Sighting(Beat((moment,), moment, grain, busy))
+    beat, problem = by_time._replace(busy_seconds=busy), ""
+    if "unix_ts" in fields:
+        moment = _number(fields["unix_ts"])
+        if moment is None:
+            problem = "has a unix_ts that is no number"
+        else:
+            beat = Beat((moment,), moment, 1.0 if moment.is_integer() else beat.grain, busy)
+    return Sighting(beat, problem, metrics=fields.get("metrics"))
 
 
 def _number(value: Any) -> float | None:

@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
-from supervise.beatfile import FILE_VARIABLE, INTERVAL_VARIABLE
+from supervise.contract import FILE_VARIABLE, INTERVAL_VARIABLE
 
 BEATS_PER_TIMEOUT = 4  # three may be missed, as in a cluster
 USUAL_PYTHONPATH = "src"
 
 
 def agent_environment(
-    ours: Mapping[str, str], heartbeat_file: Path, timeout: float, pythonpath: str | None
+    ours: Mapping[str, str], heartbeat_file: str, timeout: float, pythonpath: str | None
 ) -> dict[str, str]:
     environment = dict(ours)
-    environment[FILE_VARIABLE] = str(heartbeat_file.absolute())
+    environment[FILE_VARIABLE] = os.path.abspath(heartbeat_file)
     environment[INTERVAL_VARIABLE] = f"{timeout / BEATS_PER_TIMEOUT:g}"
     parts = [*_added(pythonpath), environment.get("PYTHONPATH", "")]
     # An empty part would put the working directory on the path.
@@ -26,5 +25,5 @@ def agent_environment(
 def _added(pythonpath: str | None) -> list[str]:
     """Return what is put in front: as given, or by default `src` where there is one."""
     if pythonpath is None:
-        pythonpath = USUAL_PYTHONPATH if Path(USUAL_PYTHONPATH).is_dir() else ""
-    return [str(Path(part).absolute()) for part in pythonpath.split(os.pathsep) if part]
+        pythonpath = USUAL_PYTHONPATH if os.path.isdir(USUAL_PYTHONPATH) else ""
+    return [os.path.abspath(part) for part in pythonpath.split(os.pathsep) if part]

@@ -9,12 +9,12 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from supervise import beatfile, clock
-from supervise.beatfile import INTERVAL_VARIABLE, Metric
+from supervise.beatfile import File, Metric
+from supervise.contract import INTERVAL_VARIABLE
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,12 +32,12 @@ class Heartbeat:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | None = None,
+        path: File | None = None,
         *,
         interval: float | None = None,
         thread: bool = False,
     ) -> None:
-        self._path = Path(path) if path else beatfile.default_file()
+        self._path = path or beatfile.default_file()
         self._interval = interval or float(os.environ.get(INTERVAL_VARIABLE) or USUAL_INTERVAL)
         # Fast loops may beat as often as they like; the disk sees at most one write a second.
         self._pause = min(self._interval / 4, 1.0)

@@ -9,10 +9,8 @@ import contextlib
 import os
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
 
 from supervise.machine import STOP_SIGNALS
@@ -25,12 +23,14 @@ PASSED_SIGNALS = (
     signal.SIGUSR2,
     signal.SIGWINCH,
 )
+PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class PosixMachine:
     def __init__(self) -> None:
         self.warning = "" if _adopt_orphans() else "cannot adopt orphans: strays may survive"
-        self._agent: subprocess.Popen[bytes] | None = None
+        self._agent: int | None = None
+        self._code: int | None = None
         self._asked: set[int] = set()
         # Whoever ran a program here before us by exec has left us its children.
         self._inherited = set(_children()) if sys.platform == "linux" else set()
@@ -43,8 +43,12 @@ class PosixMachine:
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         self._asked.clear()
-        self._agent = subprocess.Popen(command, env=environment, start_new_session=True)
-        return self._agent.pid
+        self._agent = self._code = None
+        # Python ignores PYTHON_IGNORES; the agent is to start as if a shell had started it.
+        self._agent = os.posix_spawnp(
+            command[0], list(command), environment, setsid=True, setsigdef=PYTHON_IGNORES
+        )
+        return self._agent
 
     def pause(self, seconds: float) -> list[int]:
         select.select([self._wake], [], [], max(seconds, 0.0))
@@ -55,7 +59,7 @@ class PosixMachine:
         return came
 
     def exit_code(self) -> int | None:
-        return self._agent.returncode if self._agent else None
+        return self._code
 
     def remaining(self) -> bool:
         self._reap()
@@ -74,9 +78,9 @@ class PosixMachine:
 
     def pass_on(self, signum: int) -> None:
         # Not reaped yet, so the pid is still the agent's own.
-        if self._agent and self._agent.returncode is None:
+        if self._agent and self._code is None:
             with contextlib.suppress(PermissionError):  # it runs as another user by now
-                os.kill(self._agent.pid, signum)
+                os.kill(self._agent, signum)
 
     def _listen(self) -> None:
         signal.signal(signal.SIGCHLD, _wake_only)
@@ -96,8 +100,8 @@ class PosixMachine:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
                 self._inherited.discard(pid)
-                if self._agent and pid == self._agent.pid:
-                    self._agent.returncode = os.waitstatus_to_exitcode(status)
+                if pid == self._agent:
+                    self._code = os.waitstatus_to_exitcode(status)
 
     def _groups(self) -> Iterator[int]:
         """Process groups of the agent; none can be a stranger's, as only we reap our children.
@@ -110,20 +114,20 @@ class PosixMachine:
                 with contextlib.suppress(ProcessLookupError):
                     if (group := os.getpgid(pid)) != ours:
                         yield group
-        elif self._agent and _signal_group(self._agent.pid, 0):
-            yield self._agent.pid
+        elif self._agent and _signal_group(self._agent, 0):
+            yield self._agent
 
 
 def _children() -> Iterator[int]:
-    me = str(os.getpid())
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
+    me = str(os.getpid()).encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
                 # The name before the last parenthesis may hold anything, also spaces.
                 # One that ended is still listed until it is reaped; so is one that only lost
                 # its first thread, and lives.
-                if (entry / "stat").read_text("latin-1").rpartition(")")[2].split()[1] == me:
-                    yield int(entry.name)
+                if stat.read().rpartition(b")")[2].split()[1] == me:
+                    yield int(name)
 
 
 def _signal_group(group: int, signum: int) -> bool:

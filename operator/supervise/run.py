@@ -7,7 +7,6 @@ import contextlib
 import errno
 import os
 import signal
-from pathlib import Path
 from typing import NamedTuple
 
 from supervise import beatfile, clock
@@ -23,7 +22,7 @@ PASSING_ERRORS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 class Options(NamedTuple):
     command: tuple[str, ...]
-    heartbeat_file: Path
+    heartbeat_file: str
     limits: Limits
     max_restarts: int
     delay: float
@@ -61,7 +60,7 @@ class Runner:
         if self._machine.warning:
             self._tell.problem(self._machine.warning)
         with contextlib.suppress(OSError):
-            self._options.heartbeat_file.parent.mkdir(parents=True, exist_ok=True)
+            os.makedirs(os.path.dirname(self._options.heartbeat_file) or os.curdir, exist_ok=True)
         try:
             return self._run_and_restart()
         except Stop as stop:

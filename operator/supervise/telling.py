@@ -1,7 +1,6 @@
 """Events of `supervise run`, told on standard error: standard output belongs to the agent."""
 
 import contextlib
-import json
 import os
 import signal
 from typing import Any
@@ -32,6 +31,8 @@ class Teller:
     def _write(self, name: str, message: str, fields: dict[str, Any]) -> None:
         line = f"supervise: {message}"
         if self._as_json:
+            import json  # noqa: PLC0415 - people read words; only they who want it pay
+
             content = {"unix_ts": clock.wall(), "event": name, "message": message, **fields}
             line = json.dumps(content)
         # A closed terminal must not end the supervision. One write per line, past Python's

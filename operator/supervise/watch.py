@@ -37,6 +37,33 @@ class Silence(NamedTuple):
         return f"no heartbeat within {spell(self.limit)} of the start"
 
 
+class Arrival(NamedTuple):
+    """A beat that the look before did not show."""
+
+    beat: Beat
+    age: float  # when it was first seen
+    problem: str
+
+
+class Beats:
+    """Tells new beats from known ones, and how old a new one is: one rule for run and relay."""
+
+    def __init__(self, first: Look) -> None:
+        self._last = first
+        self._mark = first.sighting.beat.mark if first.sighting.beat else None
+
+    def see(self, look: Look) -> Arrival | None:
+        beat, last, self._last = look.sighting.beat, self._last, look
+        if not beat or beat.mark == self._mark:
+            return None
+        self._mark = beat.mark
+        ahead = beat.unix_ts - look.wall > FUTURE_TOLERANCE
+        drift = (look.wall - look.monotonic) - (last.wall - last.monotonic)
+        # A clock that was just set tells no age.
+        age = 0.0 if abs(drift) > CLOCK_TOLERANCE else look.wall - beat.unix_ts - beat.grain
+        return Arrival(beat, max(age, 0.0), "has a time in the future" if ahead else "")
+
+
 class Watch:
     """The silence of one run of the agent; `first` is the look taken just before its start."""
 
@@ -44,21 +71,18 @@ class Watch:
         self._limits = limits
         self._start = self._quiet_since = first.monotonic
         self._last = first
-        self._mark = first.sighting.beat.mark if first.sighting.beat else None
+        self._beats = Beats(first)
         self._allowed = limits.startup
         self._began = False
 
     def see(self, look: Look) -> str:
         """Take one look into account; returns what is wrong with the file, if anything."""
         self._quiet_since += self._unwatched(look)
-        beat = look.sighting.beat
-        problem = look.sighting.problem
-        if beat and beat.mark != self._mark:
-            self._mark = beat.mark
-            if beat.unix_ts > look.wall + FUTURE_TOLERANCE:
-                problem = problem or "has a time in the future"
-            self._count(beat, look)
         self._last = look
+        problem = look.sighting.problem
+        if arrival := self._beats.see(look):
+            uncounted = self._count(arrival)
+            problem = problem or arrival.problem or uncounted
         return problem
 
     def silence(self) -> Silence | None:
@@ -68,20 +92,14 @@ class Watch:
             return None
         return Silence(seconds, self._allowed, self._began)
 
-    def _count(self, beat: Beat, look: Look) -> None:
-        age = self._age(beat, look)
-        if age > look.monotonic - self._start:
-            return  # older than the agent: somebody else's beat
-        self._quiet_since = max(self._quiet_since, look.monotonic - age)
-        self._allowed = self._limits.timeout + min(beat.busy_seconds, self._limits.max_busy)
+    def _count(self, arrival: Arrival) -> str:
+        now = self._last.monotonic
+        if arrival.age > now - self._start:
+            return "has a time before the start of the agent"
+        self._quiet_since = max(self._quiet_since, now - arrival.age)
+        self._allowed = self._limits.timeout + min(arrival.beat.busy_seconds, self._limits.max_busy)
         self._began = True
-
-    def _age(self, beat: Beat, look: Look) -> float:
-        """Age when first seen; a clock that was just set tells no age."""
-        drift = (look.wall - look.monotonic) - (self._last.wall - self._last.monotonic)
-        if abs(drift) > CLOCK_TOLERANCE:
-            return 0.0
-        return max(look.wall - beat.unix_ts - beat.grain, 0.0)
+        return ""
 
     def _unwatched(self, look: Look) -> float:
         gap = look.monotonic - self._last.monotonic

@@ -9,14 +9,14 @@ import sys
 import time
 from dataclasses import asdict
 
-from tests.cluster import local, places, ways
+from tests.cluster import images, local, packages, places, ways
 from tests.cluster.errors import ClusterError, UsageError
 from tests.cluster.processes import Book
 from tests.cluster.programs import find_programs
 from tests.cluster.tiers import TIERS, programs_of
 
 
-def up(tier: str, *, audit: bool) -> None:
+def up(tier: str, *, audit: bool, node_count: int) -> None:
     programs_of(tier)
     running = _running()
     if running and running.tier != tier:
@@ -29,7 +29,7 @@ def up(tier: str, *, audit: bool) -> None:
     started = time.monotonic()
     folder = places.kept_cluster()
     local.stop(folder)
-    cluster = ways.open_way(ways.choose_way(), folder, tier, kept=True, audit=audit)
+    cluster = ways.open_way(folder, tier, kept=True, audit=audit, node_count=node_count)
     if cluster.way != "local":
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cluster.json").write_text(json.dumps(asdict(cluster)))
@@ -45,6 +45,14 @@ def down() -> None:
         ways.close(cluster)
     local.stop(folder)
     print("cluster is down" if cluster else "no cluster was up", file=sys.stderr)
+
+
+def build() -> None:
+    """Get what every tier needs now, so that no test pays for it with its time limit."""
+    if ways.choose_way() == "local":
+        paths = find_programs(sorted({name for tier in TIERS.values() for name in tier}))
+        packages.need_packages()
+        images.build(paths["pause"])
 
 
 def clean() -> None:
@@ -73,9 +81,11 @@ def main(argv: list[str] | None = None) -> int:
     try:
         match options.command:
             case "up":
-                up(options.tier, audit=options.audit)
+                up(options.tier, audit=options.audit, node_count=options.nodes)
             case "down":
                 down()
+            case "build":
+                build()
             case "clean":
                 clean()
             case "kubeconfig":
@@ -99,6 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     up_parser = commands.add_parser("up", help="start the cluster of this checkout")
     up_parser.add_argument("--tier", default="control", help=f"one of {', '.join(TIERS)}")
     up_parser.add_argument("--audit", action="store_true", help="write an API audit log")
+    up_parser.add_argument("--nodes", type=int, default=1, help="how many, for tier node")
+    commands.add_parser("build", help="make programs and images that are not there yet")
     commands.add_parser("down", help="take it down")
     commands.add_parser("clean", help="take down every cluster of this user")
     commands.add_parser("kubeconfig", help="print the path of the admin kubeconfig")

@@ -6,7 +6,6 @@ every later clone finds it. `KUBEBUILDER_ASSETS` goes first for programs that li
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -14,8 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from tests.cluster.errors import ClusterError
 MODULES = Path(__file__).parent / "programs"
 KUBERNETES = MODULES / "kubernetes"
 KWOK = MODULES / "kwok"
+PAUSE = MODULES / "pause"
 VERSION = "v1.36.3"
 GO_NEEDED = (1, 26)
 DISK_NEEDED_GB = 7
@@ -49,8 +48,10 @@ PROGRAMS = {
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
         _kubernetes("kubectl"),
+        _kubernetes("kubelet"),
         Program("etcd", "go.etcd.io/etcd/server/v3", KUBERNETES),
         Program("kwok", "sigs.k8s.io/kwok/cmd/kwok", KWOK),
+        Program("pause", ".", PAUSE),
     )
 }
 
@@ -62,7 +63,7 @@ def find_programs(names: Iterable[str]) -> dict[str, Path]:
     if missing:
         go = _go()
         _need_disk()
-        with _building():
+        with places.locked("build"):
             for number, name in enumerate(missing, 1):
                 if not found[name].exists():
                     _build(go, PROGRAMS[name], found[name], f"{number}/{len(missing)}")
@@ -81,8 +82,8 @@ def _cached(program: Program) -> Path:
 
 def _key(module: Path) -> str:
     digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
-        digest.update((module / name).read_bytes())
+    for file in sorted(module.iterdir()):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -114,15 +115,6 @@ def _need_disk() -> None:
             f"{folder} has {free:.1f} GiB free, building needs {DISK_NEEDED_GB}: "
             "free some space or set XDG_CACHE_HOME to a larger disk"
         )
-
-
-@contextmanager
-def _building() -> Iterator[None]:
-    """One build at a time per user: a second starter waits and then finds the programs."""
-    lock = places.cache() / "build.lock"
-    with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _build(go: str, program: Program, target: Path, count: str) -> None:
@@ -160,7 +152,7 @@ def _wait_aloud(child: subprocess.Popen[bytes], what: str, started: float) -> No
 
 
 def _link_flags(program: Program) -> str:
-    if program.module == KWOK:
+    if program.module != KUBERNETES:
         return "-s -w"
     major, minor, _ = VERSION.removeprefix("v").split(".")
     values = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor}

@@ -8,13 +8,11 @@ CONTROL = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 TIERS = {
     "control": CONTROL,
     "fake": (*CONTROL, "kube-scheduler", "kwok"),
+    "node": (*CONTROL, "kube-scheduler", "kubelet", "pause"),
 }
-PLANNED = ("node",)
 
 
 def programs_of(tier: str) -> tuple[str, ...]:
     if tier in TIERS:
         return TIERS[tier]
-    if tier in PLANNED:
-        raise UsageError(f"tier {tier} is not there yet: choose one of {', '.join(TIERS)}")
     raise UsageError(f"there is no tier {tier!r}: choose one of {', '.join(TIERS)}")

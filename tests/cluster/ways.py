@@ -34,10 +34,11 @@ def choose_way() -> str:
 
 
 def open_way(
-    way: str, folder: Path, tier: str, *, kept: bool, audit: bool = False
+    folder: Path, tier: str, *, kept: bool, audit: bool = False, node_count: int = 1
 ) -> local.Cluster:
-    """Get a cluster of a tier by the chosen way."""
+    """Get a cluster of a tier by the way this environment chooses."""
     programs_of(tier)
+    way = choose_way()
     print(f"cluster: {way}, tier {tier}", file=sys.stderr, flush=True)
     match way:
         case "kubeconfig":
@@ -45,15 +46,14 @@ def open_way(
         case "kind":
             return _kind(folder, tier)
         case _:
-            return local.start(folder, tier, kept=kept, audit=audit)
+            return local.start(folder, tier, kept=kept, audit=audit, node_count=node_count)
 
 
 @contextmanager
-def open_cluster(tier: str, *, audit: bool = False) -> Iterator[local.Cluster]:
+def open_cluster(tier: str, *, audit: bool = False, node_count: int = 1) -> Iterator[local.Cluster]:
     """A cluster for one test run, gone with it."""
-    way = choose_way()
     folder = places.clusters() / f"run-{uuid.uuid4().hex[:10]}"
-    cluster = open_way(way, folder, tier, kept=False, audit=audit)
+    cluster = open_way(folder, tier, kept=False, audit=audit, node_count=node_count)
     try:
         yield cluster
     finally:

@@ -1,4 +1,4 @@
-"""`supervise run` as a real process, and ways to wait for what it does.
+"""supervise as a real process, and ways to wait for what it does.
 
 Every process below one run carries a mark in its environment, so that a test can tell whether
 anything survived, however far it ran from its parent.
@@ -13,13 +13,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 PACKAGES = Path(__file__).parents[3] / "operator"
 SUPERVISE = (sys.executable, "-m", "supervise")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGES)}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile supervise anew
 MARK = "SUPERVISE_TEST_RUN"
 PATIENCE = 20.0
 BEAT = "heartbeat.json"
@@ -114,7 +115,6 @@ def words(**options: float | str | bool) -> list[str]:
     return found
 
 
-@contextmanager
 def running(
     folder: Path,
     command: Sequence[str],
@@ -122,14 +122,23 @@ def running(
     supervise: Sequence[str] = SUPERVISE,
     environment: Mapping[str, str] | None = None,
     **options: float | str | bool,
-) -> Iterator[Run]:
-    """Run supervise over a command; afterwards nothing of it is left, whatever the test found."""
+) -> AbstractContextManager[Run]:
+    """Run `supervise run` over a command."""
+    return started(
+        folder, [*supervise, "run", *words(**options), "--", *command], environment or {}
+    )
+
+
+@contextmanager
+def started(folder: Path, command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Run]:
+    """Run a command; afterwards nothing of it is left, whatever the test found."""
+    folder.mkdir(exist_ok=True)
     mark = uuid.uuid4().hex
     with (folder / "stdout").open("wb") as said, (folder / "stderr").open("wb") as told:
         process = subprocess.Popen(
-            [*supervise, "run", *words(**options), "--", *command],
+            command,
             cwd=folder,
-            env={**ENVIRONMENT, MARK: mark, **(environment or {})},
+            env={**ENVIRONMENT, MARK: mark, **environment},
             process_group=0,  # a supervise gone wrong must not end the tests
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -143,3 +152,16 @@ def running(
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait(timeout=PATIENCE)
+
+
+def memory(pid: int, of: str = "VmRSS") -> int:
+    """Return KiB of this kind that the process has."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f"{of}:"))
+
+
+def powerless_root() -> tuple[str, ...]:
+    """Return what takes from root the power to read everything."""
+    if os.geteuid() != 0:
+        return ()
+    return ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")

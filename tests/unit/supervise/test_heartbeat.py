@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +44,25 @@ hang = lambda: sys.argv[1:] and time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("form", LOOPS)
-def test_it_beats_while_the_loop_turns(tmp_path: Path, form: str) -> None:
-    with running(tmp_path, python(BEGIN + LOOPS[form]), timeout=1) as run:
-        assert run.code() == 0
-        assert not run.events("stale")
+def test_each_form_beats_while_the_loop_turns(tmp_path: Path) -> None:
+    with ExitStack() as stack:  # side by side, because each takes its time
+        for run in [
+            stack.enter_context(running(tmp_path / form, python(BEGIN + loop), timeout=1))
+            for form, loop in LOOPS.items()
+        ]:
+            assert run.code() == 0, run.folder.name
+            assert not run.events("stale")
 
 
-@pytest.mark.parametrize("form", LOOPS)
-def test_it_stops_when_the_loop_hangs(tmp_path: Path, form: str) -> None:
-    program = BEGIN.replace("+ 2", "+ 0.2") + LOOPS[form]
-    with running(tmp_path, python(program, "hang")) as run:
-        assert run.code() == 1
-        assert "heartbeat is" in run.events("stale")[0]["message"]
+def test_each_form_stops_when_the_loop_hangs(tmp_path: Path) -> None:
+    begin = BEGIN.replace("+ 2", "+ 0.2")
+    with ExitStack() as stack:
+        for run in [
+            stack.enter_context(running(tmp_path / form, python(begin + loop, "hang")))
+            for form, loop in LOOPS.items()
+        ]:
+            assert run.code() == 1, run.folder.name
+            assert "heartbeat is" in run.events("stale")[0]["message"]
 
 
 def content(path: Path) -> dict[str, Any]:

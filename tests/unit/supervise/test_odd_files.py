@@ -1,14 +1,12 @@
 """Odd heartbeat files: told once, and nobody is ended for them while beats go on."""
 
-import os
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from supervise import beatfile
-from tests.unit.supervise.harness import BEAT, PATIENCE, SUPERVISE, Run, python, running
+from tests.unit.supervise.harness import BEAT, SUPERVISE, Run, powerless_root, python, running
 
 # Beats for twice the timeout by what stands in the place of %s, then finishes.
 AGENT = """
@@ -17,7 +15,7 @@ file = pathlib.Path("heartbeat.json")
 def overwrite(text):
     with file.open("r+" if file.exists() else "w") as opened:
         opened.write(text)
-end = time.monotonic() + 2
+end = time.monotonic() + 3
 while time.monotonic() < end:
     %s
     time.sleep(0.05)
@@ -32,6 +30,10 @@ ODD = {
     "no number": (
         """overwrite('{"unix_ts": "now"}'); os.utime(file)""",
         "has a unix_ts that is no number",
+    ),
+    "unreadable": (
+        "file.exists() or file.touch(mode=0); os.utime(file)",
+        "cannot be read (Permission denied)",
     ),
     "directory": ("file.mkdir(exist_ok=True)", "is not a regular file"),
     "pipe": ("file.exists() or os.mkfifo(file)", "is not a regular file"),
@@ -48,36 +50,23 @@ def told_once(run: Run, problem: str) -> None:
 
 
 def test_they_are_told_once_and_end_nobody(tmp_path: Path) -> None:
+    supervise = (*powerless_root(), *SUPERVISE)
     with ExitStack() as stack:  # side by side, because each takes its time
         runs = {}
         for kind, (step, problem) in ODD.items():
             folder = tmp_path / kind
             folder.mkdir()
-            agent = python((AGENT % step).replace("+ 2", "+ 4"))
-            runs[stack.enter_context(running(folder, agent, timeout=2, startup_seconds=3))] = (
-                problem
+            run = running(
+                folder, python(AGENT % step), supervise=supervise, timeout=1.5, startup_seconds=2
             )
+            runs[stack.enter_context(run)] = problem
         for run, problem in runs.items():
             told_once(run, problem)
 
 
-def test_an_unreadable_file_still_beats_by_its_time(tmp_path: Path) -> None:
-    powerless: tuple[str, ...] = ()
-    if os.geteuid() == 0:
-        powerless = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-        try:
-            subprocess.run([*powerless, "true"], check=True, capture_output=True, timeout=PATIENCE)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("root cannot be kept from reading here")
-    step = "file.exists() or file.touch(mode=0); os.utime(file)"
-    supervise = (*powerless, *SUPERVISE)
-    with running(tmp_path, python(AGENT % step), supervise=supervise, timeout=1) as run:
-        told_once(run, "cannot be read (Permission denied)")
-
-
 def test_a_half_written_file_that_stays_so_is_silence(tmp_path: Path) -> None:
     step = """file.exists() or overwrite('{"unix_ts": 17')"""
-    with running(tmp_path, python((AGENT % step).replace("+ 2", "+ 60"))) as run:
+    with running(tmp_path, python((AGENT % step).replace("+ 3", "+ 60"))) as run:
         assert run.code() == 1
         assert run.events("stale")
 

@@ -3,12 +3,16 @@
 import os
 import signal
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.unit.supervise.harness import ENVIRONMENT, PATIENCE, SUPERVISE, python, running, shell
 
+# Root makes a namespace of processes as it is; others need one of users around it.
+AS_USER = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+AS_PID_1 = ("unshare", *AS_USER, "--pid", "--fork", "--mount-proc", *SUPERVISE)
 DEAF = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -36,6 +40,12 @@ if not os.fork():
     deaf("one")
 until("one", "two")
 """
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 WAYS = {
     "same group": SAME_GROUP,
     "new session": NEW_SESSION,
@@ -44,13 +54,16 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_strays_of_a_silent_agent_are_gone(tmp_path: Path, way: str) -> None:
-    program = WAYS[way] + "open('heartbeat.json', 'w').close()\ntime.sleep(60)"
-    with running(tmp_path, python(program)) as run:
-        assert run.code() == 1
-        assert run.events("stale")
-        assert run.survivors() == []
+def test_strays_of_a_silent_agent_are_gone(tmp_path: Path) -> None:
+    silent = "open('heartbeat.json', 'w').close()\ntime.sleep(60)"
+    with ExitStack() as stack:  # side by side, because each takes its time
+        for run in [
+            stack.enter_context(running(tmp_path / way, python(program + silent)))
+            for way, program in WAYS.items()
+        ]:
+            assert run.code() == 1, run.folder.name
+            assert run.events("stale")
+            assert run.survivors() == []
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -113,15 +126,14 @@ def test_exiting_just_before_the_kill(tmp_path: Path) -> None:
 
 
 def test_an_agent_whose_first_thread_ended_is_killed(tmp_path: Path) -> None:
+    leave_thread = {"x86_64": 60, "aarch64": 93}[os.uname().machine]  # the system call `exit`
     program = DEAF + (
         "import ctypes, threading\n"
         "threading.Thread(target=deaf, args=('one',)).start()\n"
         "until('one')\n"
         "open('heartbeat.json', 'w').close()\n"
-        "ctypes.CDLL(None).syscall(60, 0)  # ends this thread only\n"
+        f"ctypes.CDLL(None).syscall({leave_thread}, 0)\n"
     )
-    if os.uname().machine != "x86_64":
-        pytest.skip("the number of the system call is that of x86_64")
     with running(tmp_path, python(program)) as run:
         assert run.code() == 1
         assert run.events("gave-up")
@@ -136,19 +148,31 @@ def test_processes_that_were_there_before_are_left_alone(tmp_path: Path) -> None
         assert run.survivors() == [int(run.until_file("sidecar"))]
 
 
-def test_as_pid_1_it_reaps_ends_strays_and_stops(tmp_path: Path) -> None:
-    unshare = ("unshare", "--pid", "--fork", "--mount-proc")
-    try:
-        subprocess.run([*unshare, "true"], check=True, capture_output=True, timeout=PATIENCE)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no namespace of processes can be made here")
+def test_as_pid_1_it_reaps_ends_strays_and_restarts(tmp_path: Path) -> None:
     program = FORKED_TWICE + "open('self', 'w').write(f'{os.getppid()}\\n'); sys.exit(1)"
-    with running(
-        tmp_path, python(program), supervise=(*unshare, *SUPERVISE), max_restarts=1
-    ) as run:
+    with running(tmp_path, python(program), supervise=AS_PID_1, max_restarts=1) as run:
         assert run.code() == 1
         assert run.until_file("self") == "1"
         assert len(run.events("left-behind")) == 2
+        assert run.survivors() == []
+
+
+def test_as_pid_1_it_ends_a_frozen_agent(tmp_path: Path) -> None:
+    program = "import os, signal; open('heartbeat.json', 'w').close(); "
+    program += "os.kill(os.getpid(), signal.SIGSTOP)"
+    with running(tmp_path, python(program), supervise=AS_PID_1) as run:
+        assert run.code() == 1
+        assert run.events("stale")
+        assert run.survivors() == []
+
+
+def test_as_pid_1_it_stops_when_its_container_is_stopped(tmp_path: Path) -> None:
+    with running(tmp_path, python(FORKED_TWICE + "deaf('ready')"), supervise=AS_PID_1) as run:
+        run.until_file("ready")
+        [first] = children(run.process.pid)  # supervise: unshare itself only waits for it
+        os.kill(first, signal.SIGTERM)
+        assert run.code() == 0
+        assert run.events()[-1]["event"] == "stopped"
         assert run.survivors() == []
 
 

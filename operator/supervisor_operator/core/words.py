@@ -1,0 +1,114 @@
+"""Every word that leaves the operator: labels, annotations, condition types, reasons."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from supervisor_operator.api.v1alpha1.meta import RESERVED_PREFIX
+
+MANAGER = "supervisor-operator"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED_SELECTOR = f"{MANAGED_BY}={MANAGER}"
+
+
+class Label(StrEnum):
+    SUPERVISOR = f"{RESERVED_PREFIX}supervisor"
+    RUN = f"{RESERVED_PREFIX}run"
+
+
+class Mark(StrEnum):
+    """Annotations of an agent's pod: the write-ahead record of its run."""
+
+    RESTARTS = f"{RESERVED_PREFIX}restarts"
+    COUNTED = f"{RESERVED_PREFIX}restarts-counted"
+    FORGIVEN = f"{RESERVED_PREFIX}forgiven-run"
+    TEMPLATE = f"{RESERVED_PREFIX}template-hash"
+    REQUEST = f"{RESERVED_PREFIX}restart-request"
+    REASON = f"{RESERVED_PREFIX}reason"
+    CONFIG = f"{RESERVED_PREFIX}config"
+    ENDED_BY = f"{RESERVED_PREFIX}ended-by"
+
+
+class ConditionType(StrEnum):
+    READY = "Ready"
+    UNRESPONSIVE = "Unresponsive"
+    PAUSED = "Paused"
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
+    SUCCEEDED = "Succeeded"
+
+
+class Reason(StrEnum):
+    """Reasons of conditions, outcomes and ended runs."""
+
+    STARTING = "Starting"
+    HEARTBEAT_FRESH = "HeartbeatFresh"
+    POD_READY = "PodReady"
+    HEARTBEATS_MISSED = "HeartbeatsMissed"
+    STARTUP_TIMEOUT = "StartupTimeout"
+    NODE_UNREACHABLE = "NodeUnreachable"
+    RELAY_DOWN = "RelayDown"
+    REMEDIATION_HELD = "RemediationHeld"
+    NOT_JUDGED = "NotJudged"
+    RESTARTING = "Restarting"
+    RESTART_REQUESTED = "RestartRequested"
+    UPDATING = "Updating"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+    BACK_OFF = "BackOff"
+    PENDING = "Pending"
+    PROGRESS_DEADLINE = "ProgressDeadlineExceeded"
+    PAUSED = "Paused"
+    NOT_PAUSED = "NotPaused"
+    AGENT_DOWN = "AgentDown"
+    SUCCEEDED = "Succeeded"
+    NO_CHILDREN = "NoChildren"
+    INVALID_SPEC = "InvalidSpec"
+    INVALID_TEMPLATE = "InvalidTemplate"
+    CREATE_REFUSED = "CreateRefused"
+    NAME_CONFLICT = "NameConflict"
+    KILL_REFUSED = "KillRefused"
+    POLICY_MISSING = "PolicyMissing"
+    POD_STUCK = "PodStuckTerminating"
+    BUDGET_EXHAUSTED = "RestartBudgetExhausted"
+    AGENT_EXITED = "AgentExited"
+    EXIT_CODE_RULE = "ExitCodeRule"
+
+
+class RunReason(StrEnum):
+    """Why a run was started; stamped on its pod."""
+
+    FIRST = "Spawned"
+    STARTED = "Started"
+    REQUESTED = "RestartRequested"
+    TEMPLATE = "TemplateChanged"
+    FAILED = "AgentFailed"
+    UNRESPONSIVE = "Unresponsive"
+    POD_LOST = "PodLost"
+
+
+class EndedBy(StrEnum):
+    """Why the operator ended a pod; stamped on it before."""
+
+    HEARTBEATS_MISSED = Reason.HEARTBEATS_MISSED
+    STARTUP_TIMEOUT = Reason.STARTUP_TIMEOUT
+    AGENT_EXITED = Reason.AGENT_EXITED
+
+
+class EventReason(StrEnum):
+    SPAWNED = "Spawned"
+    STARTED = "Started"
+    RESTARTED = "Restarted"
+    ACTIVE = "Active"
+    PAUSED = "Paused"
+    RESUMED = "Resumed"
+    STOPPED = "Stopped"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+    UNRESPONSIVE = "Unresponsive"
+    RECOVERED = "Recovered"
+    RESTART_SCHEDULED = "RestartScheduled"
+    BUDGET_EXHAUSTED = "RestartBudgetExhausted"
+    REMEDIATION_HELD = "RemediationHeld"
+    FLEET_GUARD = "FleetGuard"
+    TEMPLATE_REFUSED = "TemplateRefused"

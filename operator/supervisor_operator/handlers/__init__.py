@@ -1,0 +1,1 @@
+"""Everything that knows kopf: how its events reach the stores, and how it is set up."""

@@ -1,0 +1,240 @@
+"""The real cluster: the verbs of `kube.cluster` as HTTP requests of `kubernetes.aio`.
+
+Dicts go in and come out; the generated models are never used. Whatever the API server refuses and
+whatever the network breaks is raised as one of `errors.ClusterError`'s kinds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+
+from supervisor_operator.errors import GoneError
+from supervisor_operator.kube.cluster import LEASES, Listing, Object, Resource
+from supervisor_operator.kube.configuration import authorization, load_configuration
+from supervisor_operator.kube.wire import Call, events, reachable, refusal
+
+OnCall = Callable[[str, str, str, float], None]
+"""Is told verb, plural, status code and seconds of every request."""
+
+_PAGE = 500
+_ANSWER_WITHIN = aiohttp.ClientTimeout(total=30)
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_HEADERS = {
+    # Its first word is also our name in managedFields.
+    "User-Agent": "supervisor-operator",
+    "Accept": "application/json",
+    # Inside a cluster bytes are cheaper than the API server's CPU.
+    "Accept-Encoding": "identity",
+}
+_NO_STATUS = "<error>"
+_REFUSED = 300
+
+
+def _ignore_call(_verb: str, _plural: str, _code: str, _seconds: float) -> None:
+    pass
+
+
+def _allow_write() -> None:
+    pass
+
+
+@asynccontextmanager
+async def open_cluster(
+    kubeconfig: str | None, *, on_call: OnCall = _ignore_call
+) -> AsyncIterator[KubeCluster]:
+    """The cluster of this kubeconfig, else $KUBECONFIG, else our pod's, else ~/.kube/config."""
+    async with aclosing(KubeCluster(await load_configuration(kubeconfig), on_call)) as cluster:
+        yield cluster
+
+
+class KubeCluster:
+    """Implements `kube.cluster.Cluster`.
+
+    `guard` is called before each write, Leases excepted, and may raise LeadershipLostError.
+    `idle_seconds` is how long a watch may send nothing, not even a bookmark.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        on_call: OnCall = _ignore_call,
+        *,
+        requests_at_once: int = 64,
+    ) -> None:
+        self.guard: Callable[[], None] = _allow_write
+        self.idle_seconds = 90.0
+        self._configuration = configuration
+        self._rest: Any = RESTClientObject(configuration)
+        self._on_call = on_call
+        self._slots = asyncio.Semaphore(requests_at_once)
+
+    async def aclose(self) -> None:
+        await self._rest.close()
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> Object:
+        return await self._ask(Call("get", resource.plural, _path(resource, namespace, name)))
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        selector: str = "",
+        metadata_only: bool = False,
+    ) -> Listing:
+        headers = {"Accept": _METADATA_ONLY} if metadata_only else {}
+        query = {"labelSelector": selector} if selector else {}
+        call = Call("list", resource.plural, _path(resource, namespace), query, headers=headers)
+        try:
+            found = await self._pages(call, {"limit": str(_PAGE)})
+        except GoneError:  # the list was too long for the life of its continue token
+            found = await self._pages(call, {})
+        if not metadata_only:
+            _name_kind(found.items, resource)
+        return found
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        revision: str,
+        *,
+        selector: str = "",
+        seconds: int = 300,
+    ) -> AsyncIterator[AsyncIterator[Object]]:
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": revision,
+            "timeoutSeconds": str(seconds),
+        } | ({"labelSelector": selector} if selector else {})
+        call = Call("watch", resource.plural, _path(resource, namespace), query)
+        patience = aiohttp.ClientTimeout(sock_connect=30, sock_read=self.idle_seconds)
+        with self._counted(call) as seen:
+            response = await self._send(call, patience, seen)
+        try:
+            async with aclosing(events(call, response)) as found:
+                yield found
+        finally:
+            response.close()
+
+    async def create(
+        self, resource: Resource, namespace: str | None, item: Object, *, dry_run: bool = False
+    ) -> Object:
+        query = {"fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
+        path = _path(resource, namespace)
+        return await self._ask(Call("create", resource.plural, path, query, item))
+
+    async def replace(self, resource: Resource, namespace: str | None, item: Object) -> Object:
+        path = _path(resource, namespace, item["metadata"]["name"])
+        return await self._ask(Call("update", resource.plural, path, body=item))
+
+    async def replace_status(self, resource: Resource, namespace: str, item: Object) -> Object:
+        path = _path(resource, namespace, item["metadata"]["name"]) + "/status"
+        what = f"{resource.plural}/status"
+        return await self._ask(Call("update", what, path, body=item))
+
+    async def merge(self, resource: Resource, namespace: str, name: str, patch: Object) -> Object:
+        path = _path(resource, namespace, name)
+        headers = {"Content-Type": "application/merge-patch+json"}
+        call = Call("patch", resource.plural, path, body=patch, headers=headers)
+        return await self._ask(call)
+
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str | None = None
+    ) -> None:
+        body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        path = _path(resource, namespace, name)
+        await self._ask(Call("delete", resource.plural, path, body=body))
+
+    async def version(self) -> tuple[int, int]:
+        found = await self._ask(Call("get", "version", "/version"))
+        return _leading_number(found["major"]), _leading_number(found["minor"])
+
+    async def _pages(self, call: Call, limit: Mapping[str, str]) -> Listing:
+        items: list[Object] = []
+        revision, following = "", ""
+        while True:
+            query = {**call.query, **limit} | ({"continue": following} if following else {})
+            page = await self._ask(
+                Call(call.verb, call.what, call.path, query, headers=call.headers)
+            )
+            items += page["items"] or ()  # the metadata of none is null
+            revision = revision or page["metadata"]["resourceVersion"]
+            following = page["metadata"].get("continue", "")
+            if not following:
+                return Listing(items, revision)
+
+    async def _ask(self, call: Call) -> Object:
+        # A renewal must not wait in line behind the work it protects.
+        lease = call.what == LEASES.plural
+        async with nullcontext() if lease else self._slots:
+            if call.writes and not lease:
+                self.guard()
+            with self._counted(call) as seen:
+                response = await self._send(call, _ANSWER_WITHIN, seen)
+                with reachable(call):
+                    found: Object = json.loads(await response.read())
+                    return found
+
+    async def _send(
+        self, call: Call, patience: aiohttp.ClientTimeout, seen: _Seen
+    ) -> aiohttp.ClientResponse:
+        with reachable(call):
+            headers = {**_HEADERS, **call.headers, **await authorization(self._configuration)}
+            url = self._configuration.host + call.url
+            answer = await self._rest.request(
+                call.method, url, headers=headers, body=call.body, _request_timeout=patience
+            )
+            response: aiohttp.ClientResponse = answer.response
+            seen.code = str(response.status)
+            if response.status < _REFUSED:
+                return response
+            body = await response.read()
+        raise refusal(call, response, body)
+
+    @contextmanager
+    def _counted(self, call: Call) -> Iterator[_Seen]:
+        seen, started = _Seen(), time.perf_counter()
+        try:
+            yield seen
+        finally:
+            self._on_call(call.verb, call.what, seen.code, time.perf_counter() - started)
+
+
+@dataclass(slots=True)
+class _Seen:
+    code: str = _NO_STATUS
+
+
+def _path(resource: Resource, namespace: str | None, name: str = "") -> str:
+    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    one = f"/{quote(name, safe='')}" if name else ""
+    return f"{resource.prefix}{inside}/{resource.plural}{one}"
+
+
+def _name_kind(items: list[Object], resource: Resource) -> None:
+    """Lists of built-in kinds leave out what each watch event says."""
+    for item in items:
+        item.setdefault("apiVersion", resource.api_version)
+        item.setdefault("kind", resource.kind)
+
+
+def _leading_number(text: str) -> int:
+    found = re.match(r"\d+", text)
+    return int(found.group()) if found else 0

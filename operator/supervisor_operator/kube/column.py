@@ -1,0 +1,59 @@
+"""The HEARTBEAT column: status.lastHeartbeatTime, refreshed under a budget for the whole fleet.
+
+Writing a status per beat would cost more than the beats themselves. Where the fleet is so large
+that the budget cannot keep the column within two intervals, it is left out rather than shown stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
+from supervisor_operator.core.observed import BeatColumn
+from supervisor_operator.kube.cluster import Object
+from supervisor_operator.queue import Key
+
+BURST_SECONDS = 1.0
+DEFAULT_INTERVAL = 30
+
+
+class ColumnBudget:
+    def __init__(
+        self,
+        writes_per_second: float,
+        fleet: Callable[[], int],
+        clock: Callable[[], float],
+        wall: Callable[[], datetime],
+    ) -> None:
+        self._rate = writes_per_second
+        self._fleet = fleet
+        self._clock = clock
+        self._wall = wall
+        self._tokens = 0.0
+        self._filled = clock()
+
+    def column(self, _key: Key, item: Object) -> BeatColumn:
+        beat = item["spec"].get("heartbeat") or {}
+        if not self._rate or beat.get("source") == HeartbeatSource.NONE:
+            return BeatColumn.KEEP
+        interval = beat.get("intervalSeconds") or DEFAULT_INTERVAL
+        turn = self._fleet() / self._rate
+        if turn > 2 * interval:
+            return BeatColumn.OMIT
+        shown = item["status"].get("lastHeartbeatTime")
+        if item["status"].get("health") != "HEALTHY" or not shown:
+            return BeatColumn.KEEP
+        age = (self._wall() - datetime.fromisoformat(shown)).total_seconds()
+        is_due = age >= max(interval, turn)
+        return BeatColumn.REFRESH if is_due and self._take() else BeatColumn.KEEP
+
+    def _take(self) -> bool:
+        now = self._clock()
+        most = max(1.0, self._rate * BURST_SECONDS)
+        self._tokens = min(most, self._tokens + (now - self._filled) * self._rate)
+        self._filled = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True

@@ -1,0 +1,73 @@
+"""How to reach the API server: an own client configuration, loaded from a file or from the pod.
+
+Nothing global is set, so two clusters can be open in one process. Tokens are looked at again once
+a minute, by the hook that the client library calls before each request.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.config import load_incluster_config, load_kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+
+from supervisor_operator.errors import ClusterError, TransientError
+
+_load_incluster: Any = load_incluster_config  # the library has no types here
+_load_kubeconfig: Any = load_kube_config
+_TOKEN_LIFE = 60.0
+
+
+async def load_configuration(kubeconfig: str | None) -> Configuration:
+    """From this file, else $KUBECONFIG, else as a pod of the cluster, else ~/.kube/config."""
+    configuration = Configuration()
+    # Watches last for minutes and must not use up the connections of everybody else.
+    configuration.connection_pool_maxsize = 0
+    # Older clusters' certificates lack extensions that Python 3.13 asks for and kubectl does not.
+    configuration.disable_strict_ssl_verification = True
+    files = kubeconfig or os.environ.get("KUBECONFIG")
+    try:
+        if not files and "KUBERNETES_SERVICE_HOST" in os.environ:
+            _load_incluster(configuration)
+        else:
+            await _load_files(configuration, _existing(files or "~/.kube/config"))
+    except (ConfigException, OSError) as error:
+        raise ClusterError(f"the way to the cluster cannot be read: {error}") from error
+    return configuration
+
+
+async def authorization(configuration: Configuration) -> dict[str, str]:
+    """The header for the next request; a token that cannot be read now may be a moment later."""
+    try:
+        token = await configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+    except (ConfigException, OSError) as error:
+        raise TransientError(f"our token cannot be read: {error}") from error
+    return {"Authorization": token.strip()} if token else {}
+
+
+def _existing(files: str) -> str:
+    if any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+        return files
+    raise ClusterError(
+        f"there is no kubeconfig at {files}, and this is no pod of a cluster:"
+        " give --kubeconfig or set KUBECONFIG"
+    )
+
+
+async def _load_files(configuration: Any, files: str) -> None:
+    loader = await _load_kubeconfig(
+        config_file=files, client_configuration=configuration, persist_config=False
+    )
+    read_at = time.monotonic()
+
+    async def refresh(configuration: Any) -> None:
+        nonlocal read_at
+        if time.monotonic() - read_at >= _TOKEN_LIFE:
+            read_at = time.monotonic()
+            await loader.load_and_set(configuration)
+
+    configuration.refresh_api_key_hook = refresh

@@ -1,0 +1,137 @@
+"""The custom objects as kopf reports them, without the ghosts that kopf cannot see.
+
+kopf never tells of objects that were deleted across a re-list. So a metadata LIST is compared with
+what is here: at the start, now and then, and whenever kopf lists anew (an event without a type).
+Between such a re-list and that sweep the store is not trusted, and nothing may be created from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from supervisor_operator.kube.cluster import Cluster, Object, Resource
+from supervisor_operator.queue import Key
+
+KEPT_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "generation",
+    "resourceVersion",
+    "creationTimestamp",
+    "ownerReferences",
+)
+
+
+class Customs:
+    """All objects of one custom kind, by (namespace, name)."""
+
+    def __init__(self, resource: Resource, on_change: Callable[[Key], None]) -> None:
+        self.resource = resource
+        self._on_change = on_change
+        self._items: dict[Key, Object] = {}
+        self._awaited: dict[Key, str] = {}
+        self._swept = False
+        self._sweep_wanted = asyncio.Event()
+        self._whole = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether what is here is what there is."""
+        return self._swept and not self._awaited and not self._sweep_wanted.is_set()
+
+    def get(self, key: Key) -> Object | None:
+        return self._items.get(key)
+
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(self._items)
+
+    def values(self) -> Iterator[Object]:
+        return iter(self._items.values())
+
+    def take(self, kind: str | None, item: Object) -> None:
+        """Take an event of kopf's watch."""
+        key = _key(item)
+        if kind is None and self._whole.is_set():
+            self._sweep_wanted.set()
+        self._arrived(key)
+        known = self._items.get(key)
+        if known and _revision(known) > _revision(item):
+            return
+        if kind == "DELETED":
+            self._items.pop(key, None)
+        else:
+            self._items[key] = _slim(item)
+        self._on_change(key)
+
+    def put(self, item: Object) -> None:
+        """Take the answer to a write of our own."""
+        key = _key(item)
+        known = self._items.get(key)
+        is_same = known is not None and _uid(known) == _uid(item)
+        if known and is_same and _revision(known) < _revision(item):
+            self._items[key] = _slim(item)
+
+    async def wait_whole(self) -> None:
+        """Until, for the first time, everything that a LIST showed has come from kopf too."""
+        await self._whole.wait()
+
+    def _arrived(self, key: Key | None) -> None:
+        if key is not None:
+            self._awaited.pop(key, None)
+        if self._swept and not self._awaited:
+            self._whole.set()
+
+    async def sweep_when_wanted(
+        self, cluster: Cluster, namespaces: tuple[str | None, ...], seconds: float
+    ) -> None:
+        """One sweep: now where one is wanted, else after so many seconds."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._sweep_wanted.wait(), seconds)
+        await self.sweep(cluster, namespaces)
+
+    async def sweep(self, cluster: Cluster, namespaces: tuple[str | None, ...]) -> None:
+        """Drop what is gone; note what is still to come from kopf."""
+        self._sweep_wanted.clear()
+        listings = [
+            await cluster.list(self.resource, namespace, metadata_only=True)
+            for namespace in namespaces
+        ]
+        revision = min(int(listing.revision) for listing in listings)
+        there = {_key(item): _uid(item) for listing in listings for item in listing.items}
+        for key, item in list(self._items.items()):
+            if there.get(key) != _uid(item) and _revision(item) <= revision:
+                del self._items[key]
+                self._on_change(key)
+        self._awaited = {key: uid for key, uid in there.items() if key not in self._items}
+        self._swept = True
+        self._arrived(None)
+
+
+def _slim(item: Object) -> Object:
+    metadata = item["metadata"]
+    return {
+        "apiVersion": item["apiVersion"],
+        "kind": item["kind"],
+        "metadata": {name: metadata[name] for name in KEPT_METADATA if name in metadata},
+        "spec": item.get("spec") or {},
+        "status": item.get("status") or {},
+    }
+
+
+def _key(item: Object) -> Key:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _uid(item: Object) -> str:
+    uid: str = item["metadata"]["uid"]
+    return uid
+
+
+def _revision(item: Object) -> int:
+    return int(item["metadata"]["resourceVersion"])

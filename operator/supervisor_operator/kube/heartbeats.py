@@ -1,0 +1,26 @@
+"""A Heartbeat as JSON made into the little that is kept of it; the beats are in `kube.beats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from supervisor_operator.core.pods import controller_of
+from supervisor_operator.kube.cluster import Object
+
+
+@dataclass(frozen=True, slots=True)
+class BeatObject:
+    name: str
+    namespace: str
+    pod_uid: str
+    owner: str
+
+
+def view_heartbeat(item: Object) -> BeatObject:
+    metadata = item["metadata"]
+    return BeatObject(
+        name=metadata["name"],
+        namespace=metadata.get("namespace", ""),
+        pod_uid=str((item.get("spec") or {}).get("podUID", "")),
+        owner=controller_of(item),
+    )

@@ -1,0 +1,89 @@
+"""OBSERVE: the first stage of a pass. Everything known about one Supervisor, frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
+from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.core.observed import BeatColumn, Now, Observed, PodView, Sightings
+from supervisor_operator.kube.beats import BeatBook
+from supervisor_operator.kube.cluster import Object
+from supervisor_operator.kube.heartbeats import BeatObject
+from supervisor_operator.kube.store import Store
+from supervisor_operator.kube.storm import StormWatch
+from supervisor_operator.kube.times import PodTimes
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All that the operator knows of the cluster, kept up to date by the watches."""
+
+    pods: Store[PodView]
+    heartbeats: Store[BeatObject]
+    beats: BeatBook
+    times: PodTimes
+    storm: StormWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What does not come from the objects themselves."""
+
+    policy_present: bool
+    relay_image: str
+    node_grace_seconds: float
+    beat_column: BeatColumn = BeatColumn.KEEP
+
+
+def observe(
+    world: World, item: Object, now: Now, around: Surroundings, *, confirmed: bool = False
+) -> Observed:
+    metadata = item["metadata"]
+    spec, status, invalid = _models(item)
+    pods = tuple(sorted(world.pods.of(metadata["uid"]), key=lambda pod: pod.run))
+    newest = pods[-1] if pods else None
+    return Observed(
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        uid=metadata["uid"],
+        generation=metadata.get("generation", 0),
+        spec=spec,
+        status=status,
+        mode=spec.operating_mode,
+        pods=pods,
+        sightings=world.times.sightings(newest.uid, now.mono) if newest else Sightings(),
+        beat=world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None,
+        beat_leftovers=_leftovers(world, pods),
+        policy_present=around.policy_present,
+        storm=world.storm.is_on(metadata["namespace"], now.mono),
+        node_grace_seconds=around.node_grace_seconds,
+        relay_image=around.relay_image,
+        beat_column=around.beat_column,
+        invalid=invalid,
+    )
+
+
+def _leftovers(world: World, pods: tuple[PodView, ...]) -> tuple[str, ...]:
+    finished = (pod for pod in pods if pod.finished)
+    return tuple(
+        pod.name
+        for pod in finished
+        if (found := world.heartbeats.get((pod.namespace, pod.name))) and found.pod_uid == pod.uid
+    )
+
+
+def _models(item: Object) -> tuple[SupervisorSpec, SupervisorStatus, str]:
+    """A status that cannot be read counts as wiped; a spec that cannot be read is told."""
+    try:
+        status = SupervisorStatus.model_validate(item["status"])
+    except ValidationError:
+        status = SupervisorStatus()
+    try:
+        return SupervisorSpec.model_validate(item["spec"]), status, ""
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in ("spec", *first["loc"]))
+        return SupervisorSpec(), status, f"{where}: {first['msg']}"

@@ -1,0 +1,42 @@
+"""What passes tell the outside: counts for the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from supervisor_operator.core.plan import Plan
+from supervisor_operator.core.words import EventReason
+from supervisor_operator.kube.cluster import Object
+from supervisor_operator.queue import Key
+from supervisor_operator.telemetry.metrics import Metrics
+
+SUPERVISOR = "Supervisor"
+
+
+class MetricsObserver:
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def passed(self, _item: Object, plan: Plan, seconds: float) -> None:
+        metrics = self._metrics
+        metrics.reconcile_total.labels(SUPERVISOR, "ok").inc()
+        metrics.reconcile_seconds.labels(SUPERVISOR).observe(seconds)
+        for note in plan.notes:
+            if note.reason is EventReason.UNRESPONSIVE:
+                metrics.verdicts_total.labels(note.cause).inc()
+                metrics.detection_latency_seconds.observe((plan.overdue or 0.0) + seconds)
+            elif note.reason is EventReason.RESTARTED:
+                metrics.restarts_total.labels(note.cause).inc()
+
+    def failed(self, _key: Key, error: Exception) -> None:
+        self._metrics.reconcile_total.labels(SUPERVISOR, type(error).__name__).inc()
+
+    def gone(self, _key: Key) -> None:
+        self._metrics.reconcile_total.labels(SUPERVISOR, "gone").inc()
+
+
+def count_by(items: Iterable[Object], field: str) -> dict[str, float]:
+    """How many objects have which word in a field of their status."""
+    found = Counter(str(item["status"].get(field) or "") for item in items)
+    return {word: float(number) for word, number in found.items() if word}

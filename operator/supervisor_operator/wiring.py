@@ -1,0 +1,207 @@
+"""Puts the operator together from its settings, and runs it while we lead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import kopf
+
+from supervisor_operator.errors import ClusterError
+from supervisor_operator.handlers import customs as customs_handlers
+from supervisor_operator.handlers import hosting
+from supervisor_operator.kube.apply import Applier
+from supervisor_operator.kube.cluster import SUPERVISORS, Cluster
+from supervisor_operator.kube.column import ColumnBudget
+from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.observe import Surroundings
+from supervisor_operator.kube.report import Storyteller
+from supervisor_operator.kube.rights import BeatRights
+from supervisor_operator.kube.watches import Watches
+from supervisor_operator.observer import MetricsObserver, count_by
+from supervisor_operator.queue import WorkQueue
+from supervisor_operator.reconcile import Clocks, Parts, Reconciler
+from supervisor_operator.settings import Settings
+from supervisor_operator.telemetry.http import Probes
+from supervisor_operator.telemetry.metrics import Metrics
+from supervisor_operator.workers import Resync, work
+
+STALL_SECONDS = 2.0
+TICK_SECONDS = 0.5
+FINISH_SECONDS = 1.5
+SWEEP_AGAIN_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - the one place where the wall clock is read
+
+
+class Operator:
+    """One term of leadership: stores, queue, workers and kopf, from start to stop."""
+
+    def __init__(
+        self, cluster: Cluster, settings: Settings, metrics: Metrics, probes: Probes
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._metrics = metrics
+        self._clock = time.monotonic
+        self._queue = WorkQueue()
+        self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
+        self._supervisors = Customs(SUPERVISORS, self._queue.add)
+        self._rights = BeatRights(cluster)
+        self._watches = Watches(
+            cluster,
+            self._namespaces,
+            self._supervisors,
+            self._queue.add,
+            clock=self._clock,
+            on_beat=self._on_beat,
+        )
+        self._observer = MetricsObserver(metrics)
+        self._reconciler = Reconciler(self._build_parts())
+        self._resync = Resync(self._queue, self._supervisors.keys, settings.resync_seconds)
+        self._whole = asyncio.Event()
+        self._add_probes(probes)
+        self._add_gauges()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; a part that dies before is raised."""
+        halt = asyncio.Event()
+        parts = [
+            *(reflector.run() for _, reflector in self._watches.reflectors),
+            *(self._work() for _ in range(self._settings.workers)),
+            self._sweep(),
+            self._look_for_policy(),
+            self._notice_stalls(),
+            self._become_whole(),
+            # kopf ends every task that was started after it, so it comes last.
+            self._host_kopf(halt),
+        ]
+        tasks = [asyncio.create_task(part) for part in parts]
+        waiter = asyncio.create_task(stop.wait())
+        try:
+            done, _ = await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            halt.set()
+            self._queue.close()
+            waiter.cancel()
+            await _end(tasks)
+
+    async def _host_kopf(self, halt: asyncio.Event) -> None:
+        registry = kopf.OperatorRegistry()
+        kubeconfig = str(self._settings.kubeconfig) if self._settings.kubeconfig else None
+        hosting.register_login(registry, kubeconfig)
+        customs_handlers.register(registry, self._supervisors)
+        await hosting.host(registry, self._settings.namespaces, halt)
+
+    async def _become_whole(self) -> None:
+        """Open the gate for the workers once every store has seen all there is."""
+        await self._watches.wait_synced()
+        await self._supervisors.wait_whole()
+        _log.info("all stores are synced: %d supervisors", len(self._supervisors))
+        self._whole.set()
+        await self._resync.run()
+
+    async def _work(self) -> None:
+        await self._whole.wait()
+        await work(self._queue, self._reconciler, self._observer)
+
+    async def _sweep(self) -> None:
+        seconds = 0.0
+        while True:
+            try:
+                await self._supervisors.sweep_when_wanted(self._cluster, self._namespaces, seconds)
+                seconds = self._settings.sweep_seconds
+            except ClusterError as error:
+                _log.warning("looking for missed deletions failed: %s", error)
+                seconds = SWEEP_AGAIN_SECONDS
+
+    async def _look_for_policy(self) -> None:
+        while True:
+            before = self._rights.policy_present
+            with suppress(ClusterError):
+                await self._rights.look_for_policy()
+            if before != self._rights.policy_present:
+                self._resync.look_at_all()
+            await asyncio.sleep(self._settings.resync_seconds)
+
+    async def _notice_stalls(self) -> None:
+        """A process that was stopped or starved heard nothing: that is a gap like any other."""
+        last = self._clock()
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            now = self._clock()
+            if now - last > TICK_SECONDS + STALL_SECONDS:
+                self._watches.on_gap(now - last)
+            last = now
+
+    def _on_beat(self, age: float) -> None:
+        self._metrics.beats_total.inc()
+        self._metrics.beat_age_seconds.observe(age)
+
+    def _build_parts(self) -> Parts:
+        settings, world = self._settings, self._watches.world
+        budget = ColumnBudget(
+            settings.heartbeat_writes_per_second,
+            lambda: len(world.beats),
+            self._clock,
+            wall_clock,
+        )
+        return Parts(
+            cluster=self._cluster,
+            supervisors=self._supervisors,
+            world=world,
+            applier=Applier(self._cluster, world.pods, world.beats, self._rights),
+            teller=Storyteller(self._cluster, settings.identity, self._clock, wall_clock),
+            observer=self._observer,
+            clocks=Clocks(self._clock, wall_clock),
+            around=lambda: Surroundings(
+                self._rights.policy_present, settings.relay_image, settings.node_grace_seconds
+            ),
+            is_ready=lambda: self._supervisors.trusted and self._watches.are_synced(),
+            column=budget.column,
+        )
+
+    def _add_probes(self, probes: Probes) -> None:
+        probes.add_liveness("resync", lambda: self._resync.stalled() if self._is_working else None)
+        probes.add_readiness("watches", self._watches.unwell)
+        probes.add_readiness(
+            "supervisors",
+            lambda: None if self._supervisors.trusted else "supervisors are being compared anew",
+        )
+
+    @property
+    def _is_working(self) -> bool:
+        return self._whole.is_set()
+
+    def _add_gauges(self) -> None:
+        metrics, queue = self._metrics, self._queue
+        metrics.queue_depth.set_function(lambda: len(queue))
+        metrics.queue_delayed.set_function(lambda: queue.delayed)
+        metrics.queue_oldest_seconds.set_function(queue.oldest_age)
+        metrics.watch_age_seconds.set_function(self._watches.ages)
+        metrics.supervisors.set_function(lambda: count_by(self._supervisors.values(), "phase"))
+        metrics.supervisors_health.set_function(
+            lambda: count_by(self._supervisors.values(), "health")
+        )
+        metrics.guard_active.set_function(
+            lambda: {"storm": float(self._watches.world.storm.active)}
+        )
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    """Let passes under way and kopf finish for a moment, then end what is left."""
+    *_, kopf_task = tasks
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(kopf_task), FINISH_SECONDS)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,3 @@
+module supervision.dev/tests/cluster/pause
+
+go 1.26.0

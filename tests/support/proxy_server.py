@@ -1,0 +1,274 @@
+"""The part of the test proxy that lives on an event loop: it passes requests on, or does not.
+
+Writes go through one at a time, so that their log is in the order in which the server saw them
+and a client killed at one of them has written exactly that many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+
+import aiohttp
+from aiohttp import hdrs, web
+from multidict import CIMultiDict
+from yarl import URL
+
+from tests.support.api_call import Call, read_call, status_object
+from tests.support.kubeconfig import Access
+
+WAIT_SECONDS = 30.0
+_LONGEST_EVENT = 2**22
+_LONGEST_BODY = 2**24
+_PASSES_TO_SETTLE = 20
+_HOP_BY_HOP = {
+    hdrs.CONNECTION,
+    hdrs.CONTENT_LENGTH,
+    hdrs.HOST,
+    hdrs.KEEP_ALIVE,
+    hdrs.TRANSFER_ENCODING,
+}
+
+Action = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A mutating request; status is the answer, None where there was none."""
+
+    number: int
+    verb: str
+    path: str
+    status: int | None
+    body_digest: str
+    user_agent: str
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Answers the calls of its rule in the server's place; times=None is for ever."""
+
+    rule: Callable[[Call], bool]
+    status: int
+    message: str
+    times: int | None
+    refused: int = 0
+
+    def takes(self, call: Call) -> bool:
+        if (self.times is not None and self.refused >= self.times) or not self.rule(call):
+            return False
+        self.refused += 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that was ordered and will happen once."""
+
+    what: str
+    _event: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def happened(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, seconds: float = WAIT_SECONDS) -> None:
+        if not self._event.wait(seconds):
+            raise TimeoutError(f"{self.what}: did not happen within {seconds:g} s")
+
+    def mark(self) -> None:
+        self._event.set()
+
+
+class ProxyServer:
+    """Passes requests on; what tests want to happen to them stands in its fields."""
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.changed = threading.Condition()
+        self.refusals: list[Refusal] = []
+        self.gone: dict[str, list[Happening]] = {}
+        self.before: dict[int, list[Action]] = {}
+        self.after: dict[int, list[Action]] = {}
+        self.pumps: dict[asyncio.Task[web.StreamResponse], str] = {}
+        self.errors: list[Exception] = []
+        self._gates: dict[str, asyncio.Event] = {}
+        self._era = 0
+
+    async def start(self, access: Access) -> int:
+        self._writing = asyncio.Lock()
+        self._access = access
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=access.context, limit=0),
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            read_bufsize=_LONGEST_EVENT,
+        )
+        app = web.Application(client_max_size=_LONGEST_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        pumps = list(self.pumps)
+        self.cut("")
+        await asyncio.gather(*pumps, return_exceptions=True)
+        await self._runner.cleanup()
+        await self._session.close()
+        await _settle()
+
+    def gate(self, plural: str) -> asyncio.Event:
+        """Open unless a test holds it."""
+        if plural not in self._gates:
+            self._gates[plural] = asyncio.Event()
+            self._gates[plural].set()
+        return self._gates[plural]
+
+    def cut(self, plural: str) -> int:
+        pumps = [pump for pump, found in self.pumps.items() if plural in ("", found)]
+        for pump in pumps:
+            pump.cancel()
+        return len(pumps)
+
+    async def drop_clients(self) -> None:
+        # What a dead client has sent may still lie in sockets: let it become requests first.
+        await _settle()
+        self._era += 1
+        for connection in self._runner.server.connections if self._runner.server else ():
+            if connection.transport:
+                connection.transport.abort()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        call = read_call(request.method, request.rel_url, request.headers.get(hdrs.USER_AGENT, ""))
+        with self._changing():
+            self.counts[call.verb, call.plural, call.user_agent] += 1
+        try:
+            if call.verb == "watch":
+                return await self._watch(request, call)
+            body = await request.read()
+            if call.is_write:
+                # A client that leaves does not take back what it wrote.
+                return await asyncio.shield(self._write(request, call, body))
+            return await self._answer(request, call, body)
+        except aiohttp.ClientError:
+            return _break(request)
+
+    async def _write(self, request: web.Request, call: Call, body: bytes) -> web.Response:
+        era = self._era
+        async with self._writing:
+            if era != self._era:
+                return _break(request)
+            digest = hashlib.sha256(body).hexdigest()[:16]
+            number = len(self.writes) + 1
+            write = Write(number, call.verb, call.path, None, digest, call.user_agent)
+            self._log(write)
+            await self._run_hooks(self.before.pop(number, []))
+            if era != self._era:
+                return _break(request)
+            response = await self._answer(request, call, body)
+            self._log(replace(write, status=response.status))
+            await self._run_hooks(self.after.pop(number, []))
+            return response if era == self._era else _break(request)
+
+    def _log(self, write: Write) -> None:
+        with self._changing():
+            self.writes[write.number - 1 :] = [write]
+
+    async def _run_hooks(self, actions: list[Action]) -> None:
+        for action in actions:
+            try:
+                await asyncio.to_thread(action)
+            except Exception as error:  # noqa: BLE001 - the test is told at the end
+                self.errors.append(error)
+
+    async def _answer(self, request: web.Request, call: Call, body: bytes) -> web.Response:
+        if refusal := self._refusal(call):
+            return refusal
+        async with self._ask(request, body) as answer:
+            return web.Response(
+                status=answer.status, body=await answer.read(), headers=_passed_on(answer.headers)
+            )
+
+    def _refusal(self, call: Call) -> web.Response | None:
+        for refusal in self.refusals:
+            if refusal.takes(call):
+                text = status_object(refusal.status, refusal.message)
+                return web.json_response(text, status=refusal.status)
+        return None
+
+    def _ask(
+        self, request: web.Request, body: bytes
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        headers = _passed_on(request.headers)
+        if self._access.token:
+            headers[hdrs.AUTHORIZATION] = f"Bearer {self._access.token}"
+        url = URL(self._access.server + request.raw_path, encoded=True)
+        return self._session.request(request.method, url, headers=headers, data=body or None)
+
+    async def _watch(self, request: web.Request, call: Call) -> web.StreamResponse:
+        if refusal := self._refusal(call):
+            return refusal
+        if call.revision not in ("", "0") and self.gone.get(call.plural):
+            self.gone[call.plural].pop(0).mark()
+            event = {"type": "ERROR", "object": status_object(410, "too old resource version")}
+            return web.Response(text=json.dumps(event) + "\n", content_type="application/json")
+        pump = asyncio.create_task(self._pump(request, call.plural))
+        try:
+            with self._changing():
+                self.pumps[pump] = call.plural
+            await asyncio.wait([pump])
+        finally:
+            pump.cancel()
+            with self._changing():
+                del self.pumps[pump]
+        return _break(request) if pump.cancelled() else pump.result()
+
+    async def _pump(self, request: web.Request, plural: str) -> web.StreamResponse:
+        """Event by event, each through the gate."""
+        async with self._ask(request, b"") as answer:
+            response = web.StreamResponse(status=answer.status, headers=_passed_on(answer.headers))
+            await response.prepare(request)
+            try:
+                async for line in answer.content:
+                    await self.gate(plural).wait()
+                    await response.write(line)
+            finally:
+                if answer.connection and answer.connection.transport:
+                    answer.connection.transport.abort()
+            return response
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self.changed:
+            yield
+            self.changed.notify_all()
+
+
+def _passed_on(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    return CIMultiDict(
+        (name, value) for name, value in headers.items() if name.title() not in _HOP_BY_HOP
+    )
+
+
+async def _settle() -> None:
+    """Let the event loop get through whatever sockets and callbacks hold right now."""
+    for _ in range(_PASSES_TO_SETTLE):
+        await asyncio.sleep(0)
+
+
+def _break(request: web.Request) -> web.Response:
+    """End the connection without an answer, as a broken line does."""
+    if request.transport:
+        request.transport.abort()
+    return web.Response()

@@ -1,0 +1,146 @@
+"""The API server is away, refuses, or cannot be asked: the relay says so once and goes on."""
+
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.unit.supervise.harness import until
+from tests.unit.supervise.relaying import a_pod, relaying, told
+
+
+def test_an_outage_is_told_once_and_beats_arrive_after_it(tmp_path: Path) -> None:
+    with a_pod(tmp_path) as (pod, server), relaying(pod, server) as run:
+        pod.beat()
+        server.until("a beat before the outage", sequence=1)
+        server.stop()
+        pod.beat()
+        run.until_event("trouble")
+        away_until = time.monotonic() + 1.2  # six intervals: several attempts fail
+        until(lambda: time.monotonic() > away_until, "a longer outage")
+        pod.beat(metrics={"after": 1})
+        server.start()
+        report = server.until("a beat after the outage", metrics={"after": 1})
+        assert report["sequence"] in (2, 3)
+        assert report["problem"] is None
+        run.until_event("recovered")
+        [text] = told(run, "trouble")
+        assert text.startswith(f"no answer from 127.0.0.1:{server.port}: ")
+
+
+def test_a_connection_closed_while_nobody_spoke_is_no_trouble(tmp_path: Path) -> None:
+    with a_pod(tmp_path) as (pod, server), relaying(pod, server) as run:
+        pod.beat()
+        server.until("a beat", sequence=1)
+        server.drop_connections()
+        pod.beat()
+        server.until("a beat on a new connection", sequence=2)
+        assert server.accepted == 2
+        assert not told(run, "trouble")
+
+
+def test_an_api_server_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
+    with a_pod(tmp_path, hangs=True) as (pod, server), relaying(pod, server) as run:
+        pod.beat()
+        assert "timed out" in run.until_event("trouble")["message"]
+        server.hangs = False
+        until(lambda: server.accepted >= 2, "a new connection")
+        run.until_event("recovered")
+
+
+def test_a_heartbeat_that_is_not_there_yet_is_awaited_in_silence(tmp_path: Path) -> None:
+    with a_pod(tmp_path, code=404) as (pod, server), relaying(pod, server) as run:
+        pod.beat()
+        server.until_refused(times=3)
+        server.code = 200
+        assert server.until("the beat", sequence=1)["problem"] is None
+        assert [event["event"] for event in run.events()] == ["relaying"]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["for people", "passing"])
+def test_a_refusal_is_told_once(tmp_path: Path, *, kept: bool) -> None:
+    codes = (401, 403, 422) if kept else (429, 500, 503)
+    with ExitStack() as stack:
+        cases = []
+        for code in codes:
+            pod, server = stack.enter_context(a_pod(tmp_path / str(code), code=code))
+            pod.beat()
+            cases.append((code, server, stack.enter_context(relaying(pod, server))))
+        for code, server, run in cases:
+            server.until_refused(times=3)
+            server.code = 200
+            text = f"the API server says {code}: because of {code}"
+            server.until("the beat", sequence=1, problem=text if kept else None)
+            server.until("the next report", sequence=1, problem=None)
+            assert told(run, "trouble") == [text]
+
+
+def test_the_token_is_read_again(tmp_path: Path) -> None:
+    with a_pod(tmp_path) as (pod, server), relaying(pod, server):
+        pod.beat()
+        server.until("a beat", sequence=1)
+        pod.set_token("second\n")
+        pod.beat()
+        server.until("another", sequence=2)
+        assert [request.token for request in server.requests] == ["first", "second"]
+        assert server.accepted == 1
+
+
+@pytest.mark.parametrize("token", ["", None], ids=["empty", "missing"])
+def test_without_a_token_it_says_so_and_goes_on(tmp_path: Path, token: str | None) -> None:
+    with a_pod(tmp_path) as (pod, server):
+        pod.set_token("")
+        if token is None:
+            (pod.tokens / "token").unlink()
+        pod.beat()
+        with relaying(pod, server) as run:
+            text = run.until_event("trouble")["message"]
+            assert str(pod.tokens / "token") in text
+            assert not server.requests
+            pod.set_token("late")
+            server.until("the beat", sequence=1, problem=text)
+            assert told(run, "trouble") == [text]
+
+
+def test_a_wrong_ca_is_told_and_a_new_one_taken(tmp_path: Path) -> None:
+    with a_pod(tmp_path / "one") as (_, other), a_pod(tmp_path / "two") as (pod, server):
+        pod.trust(other)
+        pod.beat()
+        with relaying(pod, server) as run:
+            assert "certificate verify failed" in run.until_event("trouble")["message"]
+            (pod.tokens / "ca.crt").write_text("nothing")
+            until(lambda: len(told(run, "trouble")) > 1, "trouble with the file")
+            assert str(pod.tokens / "ca.crt") in told(run, "trouble")[1]
+            pod.trust(server)
+            server.until("the beat", sequence=1)
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "SUPERVISION_POD_NAME",
+        "SUPERVISION_NAMESPACE",
+        "KUBERNETES_SERVICE_HOST",
+        "KUBERNETES_SERVICE_PORT",
+    ],
+)
+def test_without_a_variable_it_says_which_and_stays(tmp_path: Path, variable: str) -> None:
+    with a_pod(tmp_path) as (pod, server), relaying(pod, server, **{variable: ""}) as run:
+        pod.beat()
+        message = run.until_event("trouble")["message"]
+        assert message == f"not set in the pod spec: {variable}"
+        run.send(signal.SIGTERM)
+        assert run.code() == 0
+        assert not server.requests
+
+
+def test_a_wrong_interval_is_told_and_the_usual_one_taken(tmp_path: Path) -> None:
+    with a_pod(tmp_path) as (pod, server):
+        pod.beat()
+        with relaying(pod, server, SUPERVISION_INTERVAL_SECONDS="soon"):
+            report = server.until("the beat", sequence=1)
+        assert report["problem"] == (
+            "SUPERVISION_INTERVAL_SECONDS must be seconds, not soon: using 30"
+        )
