@@ -11,13 +11,16 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.errors import ClusterError
 from tests.cluster.local import Cluster
 from tests.cluster.ways import open_cluster
+from tests.support.install import install, operator_kubeconfig
 from tests.support.kubectl import Kubectl
+from tests.support.operator import OperatorProcess
 
 NOT_TESTED = pytest.StashKey[Counter[str]]()
 
@@ -107,6 +110,26 @@ def fake_kubectl(fake: Cluster) -> Iterator[Kubectl]:
 def node_kubectl(node: Cluster) -> Iterator[Kubectl]:
     """The same on tier node, where pods are processes."""
     yield from _in_namespace(node)
+
+
+@pytest.fixture(scope="session")
+def operator_access(fake_tier: Tier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kubeconfig of the operator's own account on tier fake, RBAC and policies installed."""
+    cluster = fake_tier.cluster()
+    install(cluster)
+    return operator_kubeconfig(cluster, tmp_path_factory.mktemp("access"))
+
+
+@pytest.fixture
+def operator(
+    fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path
+) -> Iterator[OperatorProcess]:
+    """The operator for the test's own namespace on tier fake, with its own token and rights."""
+    flag = f"--namespace={fake_kubectl.namespace}"
+    found = OperatorProcess(operator_access, tmp_path / "operator.log", flag)
+    found.start().ready()
+    yield found
+    found.kill()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Garbled(OSError):
+class Garbled(OSError):  # noqa: N818 - says what it found
     """What came back is not HTTP as we know it."""
 
 
@@ -65,7 +65,7 @@ class Wire:
         return line.decode("latin-1").strip()
 
     def _fields(self) -> dict[str, str]:
-        fields = {}
+        fields: dict[str, str] = {}
         for _ in range(MAX_LINES):
             line = self._line()
             if not line:

@@ -36,7 +36,7 @@ def parse(options: Sequence[Option], words: Sequence[str]) -> dict[str, Any]:
         word, equals, value = left.pop(0).partition("=")
         option = known.get(word)
         if option is None:
-            raise WrongUse(f"unknown option {word}")
+            raise WrongUse(f"unknown option {word}{equals}{value}")
         given = [value] if equals else _following(option, left)
         converted = [_convert(option, each) for each in given]
         if option.many:

@@ -40,9 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _run(settings: Settings) -> int:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    _listen(stop)
     metrics, probes = Metrics(version()), Probes()
     kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
 
@@ -61,12 +59,21 @@ async def _run(settings: Settings) -> int:
     return 0
 
 
+def _listen(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+
 async def _lead(
     cluster: KubeCluster, settings: Settings, metrics: Metrics, probes: Probes, stop: asyncio.Event
 ) -> None:
+    def listen() -> None:
+        _listen(stop)
+
     if not settings.leader_elect:
         metrics.leader.set(1)
-        await Operator(cluster, settings, metrics, probes).run(stop)
+        await Operator(cluster, settings, metrics, probes).run(stop, listen=listen)
         return
     leader = Leader(cluster, _election(settings), clock=time.monotonic, wall=wall_clock)
     await _until(stop, leader.acquire())
@@ -77,7 +84,7 @@ async def _lead(
     holding = asyncio.create_task(leader.hold())
     holding.add_done_callback(lambda _: stop.set())
     try:
-        await Operator(cluster, settings, metrics, probes).run(stop)
+        await Operator(cluster, settings, metrics, probes).run(stop, listen=listen)
         if holding.done():
             raise LeadershipLostError("leadership is lost: ending, to start afresh as a standby")
     finally:

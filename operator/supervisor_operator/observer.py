@@ -1,17 +1,34 @@
-"""What passes tell the outside: counts for the metrics."""
+"""What passes tell the outside: counts for the metrics, and whoever else wants to know."""
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Iterable
 
 from supervisor_operator.core.plan import Plan
 from supervisor_operator.core.words import EventReason
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.queue import Key
+from supervisor_operator.reconcile import Observer
 from supervisor_operator.telemetry.metrics import Metrics
 
 SUPERVISOR = "Supervisor"
+
+
+class FanOut:
+    """Tells several observers, in the order given."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def passed(self, item: Object, plan: Plan, seconds: float) -> None:
+        for observer in self._observers:
+            observer.passed(item, plan, seconds)
+
+    def failed(self, key: Key, error: Exception) -> None:
+        for observer in self._observers:
+            observer.failed(key, error)
+
+    def gone(self, key: Key) -> None:
+        for observer in self._observers:
+            observer.gone(key)
 
 
 class MetricsObserver:
@@ -34,9 +51,3 @@ class MetricsObserver:
 
     def gone(self, _key: Key) -> None:
         self._metrics.reconcile_total.labels(SUPERVISOR, "gone").inc()
-
-
-def count_by(items: Iterable[Object], field: str) -> dict[str, float]:
-    """How many objects have which word in a field of their status."""
-    found = Counter(str(item["status"].get(field) or "") for item in items)
-    return {word: float(number) for word, number in found.items() if word}

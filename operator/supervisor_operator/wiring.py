@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -21,10 +22,11 @@ from supervisor_operator.kube.observe import Surroundings
 from supervisor_operator.kube.report import Storyteller
 from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.watches import Watches
-from supervisor_operator.observer import MetricsObserver, count_by
+from supervisor_operator.observer import FanOut, MetricsObserver
 from supervisor_operator.queue import WorkQueue
 from supervisor_operator.reconcile import Clocks, Parts, Reconciler
 from supervisor_operator.settings import Settings
+from supervisor_operator.snapshot import SnapshotBoard
 from supervisor_operator.telemetry.http import Probes
 from supervisor_operator.telemetry.metrics import Metrics
 from supervisor_operator.workers import Resync, work
@@ -42,7 +44,10 @@ def wall_clock() -> datetime:
 
 
 class Operator:
-    """One term of leadership: stores, queue, workers and kopf, from start to stop."""
+    """One term of leadership: stores, queue and workers, from start to stop.
+
+    kopf is hosted here too, unless it hosts us: then `register` comes first.
+    """
 
     def __init__(
         self, cluster: Cluster, settings: Settings, metrics: Metrics, probes: Probes
@@ -63,28 +68,35 @@ class Operator:
             clock=self._clock,
             on_beat=self._on_beat,
         )
-        self._observer = MetricsObserver(metrics)
+        self.board = SnapshotBoard(wall_clock)
+        self._observer = FanOut(MetricsObserver(metrics), self.board)
         self._reconciler = Reconciler(self._build_parts())
         self._resync = Resync(self._queue, self._supervisors.keys, settings.resync_seconds)
         self._whole = asyncio.Event()
+        self._hosted = asyncio.Event()
         self._add_probes(probes)
         self._add_gauges()
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set; a part that dies before is raised."""
+    async def run(
+        self,
+        stop: asyncio.Event,
+        *,
+        hosts_kopf: bool = True,
+        listen: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Until `stop` is set; a part that dies before is raised.
+
+        `listen` connects the process's signals with `stop`; it is called when kopf is up.
+        """
         halt = asyncio.Event()
+        workers = [asyncio.create_task(self._work()) for _ in range(self._settings.workers)]
         parts = [
-            *(reflector.run() for _, reflector in self._watches.reflectors),
-            *(self._work() for _ in range(self._settings.workers)),
-            self._sweep(),
-            self._look_for_policy(),
-            self._notice_stalls(),
-            self._become_whole(),
-            # kopf ends every task that was started after it, so it comes last.
-            self._host_kopf(halt),
+            asyncio.create_task(part) for part in (*self._endless(), self._keep_signals(listen))
         ]
-        tasks = [asyncio.create_task(part) for part in parts]
+        # kopf ends every task that was started after it, so it comes last.
+        kopfs = [asyncio.create_task(self._host_kopf(halt))] if hosts_kopf else []
         waiter = asyncio.create_task(stop.wait())
+        tasks = [*workers, *parts, *kopfs]
         try:
             done, _ = await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -92,15 +104,36 @@ class Operator:
         finally:
             halt.set()
             self._queue.close()
+            self._whole.set()  # workers that still wait for the start find the queue closed
+            self.board.close()
             waiter.cancel()
+            # Passes under way may finish; kopf would wait 5 s for tasks that are ours.
+            await asyncio.wait(workers, timeout=FINISH_SECONDS)
             await _end(tasks)
 
-    async def _host_kopf(self, halt: asyncio.Event) -> None:
-        registry = kopf.OperatorRegistry()
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        """Let kopf log in as we do, and bring the custom objects."""
         kubeconfig = str(self._settings.kubeconfig) if self._settings.kubeconfig else None
         hosting.register_login(registry, kubeconfig)
         customs_handlers.register(registry, self._supervisors)
-        await hosting.host(registry, self._settings.namespaces, halt)
+
+    async def _host_kopf(self, halt: asyncio.Event) -> None:
+        registry = kopf.OperatorRegistry()
+        self.register(registry)
+        await hosting.host(registry, self._settings.namespaces, halt, self._hosted)
+
+    async def _keep_signals(self, listen: Callable[[], None]) -> None:
+        """kopf takes the signals; as a part of our process it shall not decide about its end."""
+        await self._hosted.wait()
+        listen()
+        await asyncio.Event().wait()
+
+    def _endless(self) -> Iterator[Coroutine[None, None, None]]:
+        yield from (reflector.run() for _, reflector in self._watches.reflectors)
+        yield self._sweep()
+        yield self._look_for_policy()
+        yield self._notice_stalls()
+        yield self._become_whole()
 
     async def _become_whole(self) -> None:
         """Open the gate for the workers once every store has seen all there is."""
@@ -159,7 +192,7 @@ class Operator:
             cluster=self._cluster,
             supervisors=self._supervisors,
             world=world,
-            applier=Applier(self._cluster, world.pods, world.beats, self._rights),
+            applier=Applier(self._cluster, world.pods, world.beats, self._rights, self.board.acted),
             teller=Storyteller(self._cluster, settings.identity, self._clock, wall_clock),
             observer=self._observer,
             clocks=Clocks(self._clock, wall_clock),
@@ -188,20 +221,14 @@ class Operator:
         metrics.queue_delayed.set_function(lambda: queue.delayed)
         metrics.queue_oldest_seconds.set_function(queue.oldest_age)
         metrics.watch_age_seconds.set_function(self._watches.ages)
-        metrics.supervisors.set_function(lambda: count_by(self._supervisors.values(), "phase"))
-        metrics.supervisors_health.set_function(
-            lambda: count_by(self._supervisors.values(), "health")
-        )
+        metrics.supervisors.set_function(self.board.phases)
+        metrics.supervisors_health.set_function(self.board.healths)
         metrics.guard_active.set_function(
             lambda: {"storm": float(self._watches.world.storm.active)}
         )
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:
-    """Let passes under way and kopf finish for a moment, then end what is left."""
-    *_, kopf_task = tasks
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(kopf_task), FINISH_SECONDS)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

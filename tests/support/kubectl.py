@@ -60,3 +60,22 @@ class Kubectl:
 
     def wait(self, what: str, condition: str) -> None:
         self("wait", what, f"--for={condition}", "--timeout=30s")
+
+    def wait_status(self, name: str, **fields: str) -> dict[str, Any]:
+        """Wait until a Supervisor's status has these words, and return the object."""
+        for field, word in fields.items():
+            self.wait(f"sup/{name}", f"jsonpath={{.status.{field}}}={word}")
+        return self.get("sup", name)
+
+    def patch(self, name: str, spec: dict[str, Any]) -> None:
+        self("patch", "sup", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def events(self, name: str) -> list[str]:
+        """Reasons of the Events of one object, oldest first."""
+        chosen = f"--field-selector=involvedObject.name={name}"
+        items = self("get", "events", chosen, "-o", "json").json["items"]
+        return [item["reason"] for item in sorted(items, key=lambda item: str(item["eventTime"]))]
+
+    def names(self, kind: str) -> list[str]:
+        lines = self("get", kind, "-o", "name").out.split()
+        return sorted(line.partition("/")[2] for line in lines)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from supervisor_operator.api.v1alpha1.meta import Condition, ConditionStatus, Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType, SupervisorStatus
 from supervisor_operator.core.decision import Case, Decision
+from supervisor_operator.core.ending import HANGS
 from supervisor_operator.core.states import State
 from supervisor_operator.core.telling import spell, tell_end
+from supervisor_operator.core.template import pod_name
 from supervisor_operator.core.words import ConditionType, EventReason, Reason, RunReason
 
 OWN_WORDS = {Reason.HEARTBEATS_MISSED, Reason.STARTUP_TIMEOUT, Reason.RELAY_DOWN, Reason.PAUSED}
@@ -70,7 +72,7 @@ def _runs(case: Case, old: SupervisorStatus, new: SupervisorStatus) -> Iterator[
         case RunReason.STARTED:
             yield Note(EventReason.STARTED, f"Pod {pod.name} created, with a full restart budget")
         case _:
-            before = f"{case.observed.name}-r{pod.run - 1}"
+            before = pod_name(case.observed.name, pod.run - 1)
             words = "; last words kept in status.lastTermination" if new.last_termination else ""
             text = f"Pod {before} replaced by {pod.name} ({pod.run_reason}){words}"
             yield Note(EventReason.RESTARTED, text, cause=pod.run_reason)
@@ -85,8 +87,7 @@ def _verdicts(case: Case, decision: Decision, new: SupervisorStatus) -> Iterator
         cause = verdict.reason
         yield Note(EventReason.UNRESPONSIVE, verdict.message, warning=True, cause=cause)
     if old_verdict and was and new.phase is Phase.ACTIVE and not now:
-        gone = spell(case.seconds_since(old_verdict.last_transition_time))
-        yield Note(EventReason.RECOVERED, f"Heartbeats are back {gone} after the verdict")
+        yield _recovered(case)
     held_before = _get(case.status, ConditionType.RECONCILING)
     was_held = held_before is not None and held_before.reason == Reason.REMEDIATION_HELD
     if decision.state is State.HELD and not was_held:
@@ -141,6 +142,14 @@ def _activity(case: Case, old: SupervisorStatus, new: SupervisorStatus) -> Itera
     if beat and beat.silence is not None and running is not None and running > beat.silence:
         after = f" {spell(running - beat.silence)} after start"
     yield Note(EventReason.ACTIVE, f"Pod {pod.name} sent its first heartbeat{after}")
+    end = new.last_termination
+    if end and end.reason in HANGS and end.pod_name == pod_name(case.observed.name, pod.run - 1):
+        yield _recovered(case)
+
+
+def _recovered(case: Case) -> Note:
+    silent = spell(case.seconds_since(case.status.last_heartbeat_time))
+    return Note(EventReason.RECOVERED, f"Heartbeats are back after {silent}")
 
 
 def _stalls(case: Case, new: SupervisorStatus) -> Iterator[Note]:

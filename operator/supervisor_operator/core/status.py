@@ -106,10 +106,11 @@ def _said(case: Case, decision: Decision) -> Iterator[Said]:
         yield Said(ConditionType.PAUSED, TRUE, Reason.PAUSED, "operatingMode is Paused")
     else:
         yield Said(ConditionType.PAUSED, FALSE, Reason.NOT_PAUSED)
-    if row.reconciling:
-        yield Said(ConditionType.RECONCILING, TRUE, row.reconciling, message)
+    # kstatus takes the first of these two: a pod that is pending for too long has failed.
     if row.stalled:
         yield Said(ConditionType.STALLED, TRUE, PROGRESS.get(decision.state, reason), message)
+    if row.reconciling:
+        yield Said(ConditionType.RECONCILING, TRUE, row.reconciling, message)
     if row.succeeded:
         yield Said(ConditionType.SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
 

@@ -13,16 +13,14 @@ WATCH_SECONDS = 300
 EXIT_SECONDS = 0.5
 
 
-def quiet_settings() -> kopf.OperatorSettings:
+def quieten(settings: kopf.OperatorSettings) -> None:
     """No Events, no annotations, no finalizers, no watching of CRDs and namespaces."""
-    settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.client_timeout = WATCH_SECONDS + 10
     settings.queueing.exit_timeout = EXIT_SECONDS
     settings.background.instant_exit_timeout = 0.1
-    return settings
 
 
 def register_login(registry: kopf.OperatorRegistry, kubeconfig: str | None) -> None:
@@ -41,14 +39,20 @@ def register_login(registry: kopf.OperatorRegistry, kubeconfig: str | None) -> N
 
 
 async def host(
-    registry: kopf.OperatorRegistry, namespaces: tuple[str, ...], stop: asyncio.Event
+    registry: kopf.OperatorRegistry,
+    namespaces: tuple[str, ...],
+    stop: asyncio.Event,
+    ready: asyncio.Event,
 ) -> None:
-    """Run kopf until `stop` is set."""
+    """Run kopf until `stop` is set; once `ready` it has taken SIGTERM and SIGINT for itself."""
+    settings = kopf.OperatorSettings()
+    quieten(settings)
     await kopf.operator(
         registry=registry,
-        settings=quiet_settings(),
+        settings=settings,
         standalone=True,
         clusterwide=not namespaces,
         namespaces=namespaces,
         stop_flag=stop,
+        ready_flag=ready,
     )

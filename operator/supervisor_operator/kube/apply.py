@@ -5,6 +5,7 @@ A refusal that calls for words in the status is returned; a failure that only ti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import assert_never
 
@@ -39,14 +40,26 @@ KILL_DEADLINE_SECONDS = 1
 
 class Applier:
     def __init__(
-        self, cluster: Cluster, pods: Store[PodView], beats: BeatBook, rights: BeatRights
+        self,
+        cluster: Cluster,
+        pods: Store[PodView],
+        beats: BeatBook,
+        rights: BeatRights,
+        on_applied: Callable[[Observed, Action], None] = lambda _observed, _action: None,
     ) -> None:
         self._cluster = cluster
         self._pods = pods
         self._beats = beats
         self._rights = rights
+        self._on_applied = on_applied
 
     async def apply(self, observed: Observed, action: Action) -> Refusal | None:
+        refusal = await self._carry_out(observed, action)
+        if refusal is None:
+            self._on_applied(observed, action)
+        return refusal
+
+    async def _carry_out(self, observed: Observed, action: Action) -> Refusal | None:
         match action:
             case CreatePod():
                 return await self._create(observed, action)
@@ -67,8 +80,8 @@ class Applier:
     async def _create(self, observed: Observed, action: CreatePod) -> Refusal | None:
         if action.believed_gone:
             await self._make_sure_gone(observed.namespace, action.believed_gone)
-        if action.beats and (problem := await self._rights.ensure(observed.namespace)):
-            return Refusal(RefusalKind.RIGHTS, problem)
+        if action.beats and (refusal := await self._grant(observed.namespace)):
+            return refusal
         name = action.manifest["metadata"]["name"]
         try:
             created = await self._cluster.create(PODS, observed.namespace, action.manifest)
@@ -85,6 +98,13 @@ class Applier:
         if action.beats:
             return await self._create_heartbeat(observed, view_pod(created))
         return None
+
+    async def _grant(self, namespace: str) -> Refusal | None:
+        try:
+            problem = await self._rights.ensure(namespace)
+        except ForbiddenError as error:
+            return Refusal(RefusalKind.CREATE, f"The right to beat was refused: {error}")
+        return Refusal(RefusalKind.RIGHTS, problem) if problem else None
 
     async def _make_sure_gone(self, namespace: str, name: str) -> None:
         try:
@@ -125,6 +145,8 @@ class Applier:
             found = await self._cluster.get(HEARTBEATS, observed.namespace, pod.name)
         except ForbiddenError as error:
             return Refusal(RefusalKind.CREATE, f"Heartbeat {pod.name} was refused: {error}")
+        if _is_of_former_pod(found, pod):
+            raise TransientError(f"Heartbeat {pod.name} of the former pod is not gone yet")
         if found["spec"].get("podUID") != pod.uid:
             text = f"A Heartbeat {pod.name} that is not of pod {pod.name} exists already"
             return Refusal(RefusalKind.CONFLICT, text)
@@ -153,6 +175,13 @@ class Applier:
         """Gone already, or another incarnation by now: either way there is nothing to do."""
         with suppress(NotFoundError, ConflictError):
             await self._cluster.delete(resource, namespace, name, uid=uid)
+
+
+def _is_of_former_pod(heartbeat: Object, pod: PodView) -> bool:
+    return any(
+        owner.get("kind") == "Pod" and owner.get("name") == pod.name and owner["uid"] != pod.uid
+        for owner in heartbeat["metadata"].get("ownerReferences") or ()
+    )
 
 
 def _is_of_namesake(pod: Object, observed: Observed) -> bool:

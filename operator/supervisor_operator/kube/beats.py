@@ -56,7 +56,8 @@ class BeatBook:
         """Take a change of a Heartbeat, as the reflector or a live GET shows it."""
         uid = item.get("spec", {}).get("podUID")
         if kind == "DELETED":
-            self._gone((item["metadata"].get("namespace", ""), item["metadata"]["name"]))
+            key = (item["metadata"].get("namespace", ""), item["metadata"]["name"])
+            self._gone(str(uid) if uid else self._uids.get(key, ""))
         elif uid:
             self._heard(str(uid), item)
 
@@ -91,6 +92,7 @@ class BeatBook:
                 found.beat_at = min(now, found.beat_at + seconds)
             if found.relay_at is not None:
                 found.relay_at = min(now, found.relay_at + seconds)
+            found.allowed_from = min(now, found.allowed_from + seconds)
 
     def forget(self, pod_uid: str) -> None:
         found = self._records.pop(pod_uid, None)
@@ -107,9 +109,8 @@ class BeatBook:
         ]
         return sum(_is_silent(found, now) for found in all_of), len(all_of)
 
-    def _gone(self, key: Key) -> None:
-        found = self._records.get(self._uids.get(key, ""))
-        if found:
+    def _gone(self, uid: str) -> None:
+        if found := self._records.get(uid):
             found.missing = True
 
     def _heard(self, uid: str, item: Object) -> None:

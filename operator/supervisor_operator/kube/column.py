@@ -35,18 +35,24 @@ class ColumnBudget:
 
     def column(self, _key: Key, item: Object) -> BeatColumn:
         beat = item["spec"].get("heartbeat") or {}
-        if not self._rate or beat.get("source") == HeartbeatSource.NONE:
+        beats = "agent" in item["spec"] and beat.get("source") != HeartbeatSource.NONE
+        if not self._rate or not beats:
             return BeatColumn.KEEP
         interval = beat.get("intervalSeconds") or DEFAULT_INTERVAL
         turn = self._fleet() / self._rate
         if turn > 2 * interval:
             return BeatColumn.OMIT
-        shown = item["status"].get("lastHeartbeatTime")
-        if item["status"].get("health") != "HEALTHY" or not shown:
+        if item["status"].get("health") != "HEALTHY":
             return BeatColumn.KEEP
-        age = (self._wall() - datetime.fromisoformat(shown)).total_seconds()
-        is_due = age >= max(interval, turn)
+        is_due = self._age(item["status"]) >= max(interval, turn)
         return BeatColumn.REFRESH if is_due and self._take() else BeatColumn.KEEP
+
+    def _age(self, status: Object) -> float:
+        """Of what is shown; a column that was left out is due at once."""
+        shown = status.get("lastHeartbeatTime")
+        if not shown:
+            return float("inf")
+        return (self._wall() - datetime.fromisoformat(shown)).total_seconds()
 
     def _take(self) -> bool:
         now = self._clock()

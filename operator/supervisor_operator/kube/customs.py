@@ -14,6 +14,7 @@ from contextlib import suppress
 from supervisor_operator.kube.cluster import Cluster, Object, Resource
 from supervisor_operator.queue import Key
 
+AWAITED_SECONDS = 5.0
 KEPT_METADATA = (
     "name",
     "namespace",
@@ -43,7 +44,7 @@ class Customs:
     @property
     def trusted(self) -> bool:
         """Whether what is here is what there is."""
-        return self._swept and not self._awaited and not self._sweep_wanted.is_set()
+        return self._swept and not self._awaited
 
     def get(self, key: Key) -> Object | None:
         return self._items.get(key)
@@ -58,6 +59,7 @@ class Customs:
         """Take an event of kopf's watch."""
         key = _key(item)
         if kind is None and self._whole.is_set():
+            self._swept = False
             self._sweep_wanted.set()
         self._arrived(key)
         known = self._items.get(key)
@@ -90,9 +92,14 @@ class Customs:
     async def sweep_when_wanted(
         self, cluster: Cluster, namespaces: tuple[str | None, ...], seconds: float
     ) -> None:
-        """One sweep: now where one is wanted, else after so many seconds."""
+        """One sweep: now where one is wanted, else after so many seconds.
+
+        What is awaited may have been deleted before kopf could see it: then only another LIST
+        tells, and soon.
+        """
+        wait = min(seconds, AWAITED_SECONDS) if self._awaited else seconds
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._sweep_wanted.wait(), seconds)
+            await asyncio.wait_for(self._sweep_wanted.wait(), wait)
         await self.sweep(cluster, namespaces)
 
     async def sweep(self, cluster: Cluster, namespaces: tuple[str | None, ...]) -> None:
@@ -109,7 +116,7 @@ class Customs:
                 del self._items[key]
                 self._on_change(key)
         self._awaited = {key: uid for key, uid in there.items() if key not in self._items}
-        self._swept = True
+        self._swept = not self._sweep_wanted.is_set()
         self._arrived(None)
 
 

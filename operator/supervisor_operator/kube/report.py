@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -15,7 +16,7 @@ from itertools import count
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
 from supervisor_operator.core.events import Note
 from supervisor_operator.core.words import MANAGER
-from supervisor_operator.errors import ClusterError
+from supervisor_operator.errors import ClusterError, NotFoundError
 from supervisor_operator.kube.cluster import EVENTS, Cluster, Object, Resource
 
 NOTE_LIMIT = 1024
@@ -81,8 +82,9 @@ class Storyteller:
             told.times, told.last = told.times + 1, self._clock()
             series = {"count": told.times, "lastObservedTime": self._stamp()}
             namespace = item["metadata"]["namespace"]
-            await self._cluster.merge(EVENTS, namespace, told.name, {"series": series})
-            return
+            with suppress(NotFoundError):
+                await self._cluster.merge(EVENTS, namespace, told.name, {"series": series})
+                return
         event = self._event(item, note)
         await self._cluster.create(EVENTS, item["metadata"]["namespace"], event)
         if len(self._told) >= REMEMBERED:

@@ -35,8 +35,9 @@ class PodTimes:
         """We were blind for so long: no time limit of a pod ran on meanwhile."""
         now = self._clock()
         for times in self._times.values():
-            if times.running is not None:
-                times.running = min(now, times.running + seconds)
+            times.running = _later(times.running, seconds, now)
+            times.terminating = _later(times.terminating, seconds, now)
+            times.ended_by = _later(times.ended_by, seconds, now)
 
     def forget(self, uid: str) -> None:
         self._times.pop(uid, None)
@@ -51,6 +52,10 @@ class PodTimes:
             terminating=_since(found.terminating, now),
             ended_by=_since(found.ended_by, now),
         )
+
+
+def _later(moment: float | None, seconds: float, now: float) -> float | None:
+    return None if moment is None else min(now, moment + seconds)
 
 
 def _since(moment: float | None, now: float) -> float | None:
