@@ -18,6 +18,7 @@ from supervise.contract import (
     TOKEN_FOLDER_VARIABLE,
 )
 
+MAX_PORT = 65_535
 LETTERS = set("abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
@@ -37,7 +38,8 @@ def this_pod(environment: Mapping[str, str]) -> Pod:
     name, namespace, host, port = (environment.get(variable, "") for variable in needed)
     missing = [variable for variable in needed if not environment.get(variable)]
     obstacle = f"not set in the pod spec: {', '.join(missing)}" if missing else ""
-    if port and not port.isdecimal():
+    number = int(port) if port.isdecimal() else 0
+    if port and not 0 < number <= MAX_PORT:
         obstacle = obstacle or f"{PORT_VARIABLE} must be a port, not {port}"
     for variable, word in ((POD_VARIABLE, name), (NAMESPACE_VARIABLE, namespace)):
         if not set(word) <= LETTERS:
@@ -49,7 +51,7 @@ def this_pod(environment: Mapping[str, str]) -> Pod:
         file or POD_FILE,
         interval,
         host,
-        int(port) if port.isdecimal() else 0,
+        number,
         STATUS_PATH.format(namespace=namespace, pod=name),
         environment.get(TOKEN_FOLDER_VARIABLE) or TOKEN_FOLDER,
         obstacle,

@@ -15,7 +15,7 @@ from supervise.machine import STOP_SIGNALS
 from supervise.pod import Pod
 from supervise.schedule import Schedule
 from supervise.telling import Teller, signal_name
-from supervise.uplink import NotYet, Trouble, Uplink, Wrong
+from supervise.uplink import NotYet, Trouble, Unfit, Uplink, Wrong
 from supervise.watch import Beats, Look, spell
 
 LOOK = 1.0
@@ -81,10 +81,9 @@ class Relay:
             self._look()
             if self._has_news():
                 self._send()
+            signal.setitimer(signal.ITIMER_REAL, 0)
         except TimeoutError:
             pass
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         self._tell.event("stopped", f"stopped by {signal_name(self._stopped_by or 0)}")
 
     def _look(self) -> None:
@@ -137,6 +136,9 @@ class Relay:
             self._tell.event("trouble", text)
         if isinstance(trouble, Wrong):
             self._wrong = text
+        if isinstance(trouble, Unfit) and self._beat:
+            # A figure that no server takes, such as an endless number, must not stop the beats.
+            self._beat = self._beat._replace(metrics=None)
 
     def _arrived(self) -> None:
         now = clock.monotonic()

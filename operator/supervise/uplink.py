@@ -13,6 +13,7 @@ from supervise.pod import Pod
 from supervise.wire import Answer, Wire
 
 OK, NOT_FOUND, TOO_MANY, SERVER_ERRORS = 200, 404, 429, 500
+UNFIT = (400, 413, 422)
 MAX_REASON_LENGTH = 300
 
 
@@ -26,6 +27,10 @@ class NotYet(Trouble):
 
 class Wrong(Trouble):
     """Somebody has to change something; told to people wherever we can."""
+
+
+class Unfit(Wrong):
+    """The API server cannot take what we wrote; less might do."""
 
 
 class Uplink:
@@ -47,7 +52,7 @@ class Uplink:
         }
         try:
             answer = self._ask(headers, body)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             where = f"{self._pod.host}:{self._pod.port}"
             raise Trouble(f"no answer from {where}: {error}") from error
         return _understand(answer)
@@ -92,8 +97,9 @@ def _understand(answer: Answer) -> dict[str, Any]:
         raise NotYet("there is no Heartbeat of this pod yet")
     reason = str(content.get("message") or answer.reason)[:MAX_REASON_LENGTH]
     message = f"the API server says {answer.code}: {reason}"
-    passing = answer.code == TOO_MANY or answer.code >= SERVER_ERRORS
-    raise Trouble(message) if passing else Wrong(message)
+    if answer.code == TOO_MANY or answer.code >= SERVER_ERRORS:
+        raise Trouble(message)
+    raise Unfit(message) if answer.code in UNFIT else Wrong(message)
 
 
 def _fields(content: Any) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class Operator:
         await hosting.host(registry, self._settings.namespaces, halt, self._hosted)
 
     async def _keep_signals(self, listen: Callable[[], None]) -> None:
-        """kopf takes the signals; as a part of our process it shall not decide about its end."""
+        """Take the signals back from kopf: it does not decide about our end."""
         await self._hosted.wait()
         listen()
         await asyncio.Event().wait()
@@ -161,7 +161,8 @@ class Operator:
         while True:
             before = self._rights.policy_present
             with suppress(ClusterError):
-                await self._rights.look_for_policy()
+                if await self._rights.look_for_policy():
+                    await self._rights.heal()
             if before != self._rights.policy_present:
                 self._resync.look_at_all()
             await asyncio.sleep(self._settings.resync_seconds)

@@ -28,25 +28,24 @@ PACKAGES = (
     "ca-certificates",
 )
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
+OPTIONS = (
+    "--quiet",
+    "--variant=extract",
+    "--mode=root",
+    f"--include={','.join(PACKAGES)}",
+    *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+    # A package script would make this link, and every shell script may count on it.
+    '--extract-hook=ln -s mawk "$1/usr/bin/awk"',
+)
 
 
 def recipe() -> str:
     """All that decides the result, except the mirror's own state."""
-    return " ".join((SUITE, *PACKAGES, *LEFT_OUT))
+    return " ".join((SUITE, *OPTIONS))
 
 
 def write_root(target: Path) -> None:
-    command = [
-        find("mmdebstrap") or "mmdebstrap",
-        "--quiet",
-        "--variant=extract",
-        "--mode=root",
-        f"--include={','.join(PACKAGES)}",
-        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
-        SUITE,
-        str(target),
-        *_sources(),
-    ]
+    command = [find("mmdebstrap") or "mmdebstrap", *OPTIONS, SUITE, str(target), *_sources()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()

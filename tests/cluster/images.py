@@ -29,6 +29,7 @@ PROJECT = "localhost/supervisor-operator:dev"
 SAMPLE_AGENT = "localhost/sample-agent:dev"
 USER = "65532:65532"
 KEPT_VERSIONS = 3
+LOCK = "images/build"
 RUNTIME = "requirements/runtime.txt"
 SCRIPT = b"#!/usr/bin/python3\nfrom supervise.__main__ import main\n\nraise SystemExit(main())\n"
 
@@ -36,7 +37,7 @@ SCRIPT = b"#!/usr/bin/python3\nfrom supervise.__main__ import main\n\nraise Syst
 def build(pause: Path) -> list[Path]:
     """Archives of all images, the missing ones made now, with progress on stderr."""
     folder().mkdir(parents=True, exist_ok=True)
-    with places.locked("images"):
+    with places.locked(LOCK):
         return [_pause(pause), project(), sample_agent()]
 
 
@@ -60,7 +61,7 @@ def sample_agent(checkout: Path = places.CHECKOUT) -> Path:
     files = sample_files(checkout)
 
     def write(target: Path) -> None:
-        settings = {"User": USER, "Cmd": ["/usr/bin/python3", "/agents/agent.py"]}
+        settings = {"User": USER, "Cmd": ["/agents/agent.py", "beat"]}
         _write_with_layer(target, SAMPLE_AGENT, [base_layer()], files, settings)
 
     return _kept("sample-agent", _key(_base_key(), repr(sorted(files.items()))), write)
@@ -201,7 +202,7 @@ def _kept(name: str, key: str, write: Callable[[Path], None], suffix: str = ".ta
 
 
 def _by_age(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: path.stat().st_mtime)
+    return sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
 def _remove(path: Path) -> None:

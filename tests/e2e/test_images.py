@@ -23,14 +23,14 @@ def checkout(node: Cluster, tmp_path: Path) -> Path:
 
 
 def test_the_project_adds_little_to_its_base(checkout: Path) -> None:
-    with places.locked("images"):
+    with places.locked(images.LOCK):
         added = images.bytes_beyond_base(images.project(checkout))
     print(f"the project image adds {added / MEGABYTE:.0f} MB to its base")
     assert added <= 150 * MEGABYTE
 
 
 def test_a_change_of_the_sources_makes_one_small_layer_anew(checkout: Path) -> None:
-    with places.locked("images"):
+    with places.locked(images.LOCK):
         before = images.project(checkout)
         assert images.project(checkout) == before
         (checkout / "operator" / "supervisor_operator" / "new.py").write_text("NEW = True\n")

@@ -1,6 +1,7 @@
 """Tier node does to pods what a cluster of one's own does."""
 
 import json
+import time
 
 from tests.cluster import faults
 from tests.cluster.images import PROJECT
@@ -65,7 +66,11 @@ def ends_as(kubectl: Kubectl, name: str, phase: str) -> str:
 def test_a_pod_from_a_local_image_is_ready_and_can_be_looked_into(node_kubectl: Kubectl) -> None:
     node_kubectl.create(a_pod("worker"))
     node_kubectl.wait("pod/worker", "condition=Ready")
-    assert node_kubectl("logs", "worker").out == "here I am\n"
+    # Without a probe Ready means started, not more.
+    deadline = time.monotonic() + 10
+    while not (words := node_kubectl("logs", "worker").out) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert words == "here I am\n"
     assert node_kubectl("exec", "worker", "--", "sh", "-c", "id -u").out == "65532\n"
 
 
@@ -122,6 +127,17 @@ def test_supervise_is_on_the_path_of_both_images(node_kubectl: Kubectl) -> None:
     node_kubectl.create(a_pod("project", a_container("", command=command, image=PROJECT)))
     assert "supervise run [options]" in ends_as(node_kubectl, "sample", "Succeeded")
     assert "supervise run [options]" in ends_as(node_kubectl, "project", "Succeeded")
+
+
+def test_both_sample_agents_beat_in_their_image(node_kubectl: Kubectl) -> None:
+    agents = {"agent-sh": ["/agents/agent.sh"], "agent-py": ["/agents/agent.py", "beat"]}
+    for name, command in agents.items():
+        env = [{"name": "SUPERVISION_HEARTBEAT_FILE", "value": f"{SHARED}/beat"}]
+        has_beaten = {"exec": {"command": ["test", "-e", f"{SHARED}/beat"]}, "periodSeconds": 1}
+        agent = a_container("", command=command, env=env, readinessProbe=has_beaten)
+        node_kubectl.create(a_pod(name, agent))
+    for name in agents:
+        node_kubectl.wait(f"pod/{name}", "condition=Ready")
 
 
 def test_an_agent_is_frozen_from_the_host_while_its_pod_answers(

@@ -1,4 +1,4 @@
-"""The life of a Supervisor on a real API server, the operator a real process with its own rights."""
+"""The life of a Supervisor on a real API server; the operator is a real process."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from supervisor_operator.kube.client import open_cluster
-from supervisor_operator.kube.cluster import HEARTBEATS, LEASES, PODS, SUPERVISORS, TEAMS
+from supervisor_operator.kube.cluster import HEARTBEATS, LEASES, PODS, SUPERVISORS, TEAMS, Resource
 from supervisor_operator.kube.rights import BeatRights
 from tests.support.builders import a_supervisor, a_team, an_object
 from tests.support.install import install, operator_kubeconfig
@@ -45,11 +45,13 @@ def a_pod(kubectl: Kubectl, name: str) -> dict[str, Any]:
     return kubectl.create(pod | {"spec": {"restartPolicy": "Never", "containers": containers}})
 
 
-def a_heartbeat(kubectl: Kubectl, pod: dict[str, Any], **spec: Any) -> dict[str, Any]:
+def a_heartbeat(
+    kubectl: Kubectl, pod: dict[str, Any], name: str = "", **spec: Any
+) -> dict[str, Any]:
     metadata = pod["metadata"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
     whose = {"podUID": metadata["uid"], "supervisor": "hello", "intervalSeconds": 30}
-    item = an_object("Heartbeat", metadata["name"], whose | spec)
+    item = an_object("Heartbeat", name or metadata["name"], whose | spec)
     item["metadata"]["ownerReferences"] = [owner]
     return kubectl.create(item)
 
@@ -166,10 +168,13 @@ def test_a_token_from_another_namespace_does_not_beat(kubectl: Kubectl, agent: A
     elsewhere("delete", "pod", pod["metadata"]["name"], "--wait=false")
 
 
-def test_the_name_alone_is_not_enough(granted: Kubectl, agent: Agent) -> None:
-    """A Heartbeat of a pod's namesake, before or after it, has another UID."""
+def test_name_or_uid_alone_is_not_enough(granted: Kubectl, agent: Agent) -> None:
+    """A pod's namesake, before or after it, has another UID."""
+    pod = granted.get("pod", "hello-r1")
+    a_heartbeat(granted, pod, name="alias-r1")
+    assert agent.beat(name="alias-r1").status == 422
     granted("delete", "heartbeat", "hello-r1")
-    a_heartbeat(granted, granted.get("pod", "hello-r1"), podUID="namesake")
+    a_heartbeat(granted, pod, podUID="namesake")
     reply = agent.beat()
     assert reply.status == 422
     assert "is of the pod with UID namesake" in reply.message
@@ -260,10 +265,12 @@ def test_whoever_may_not_create_pods_has_none_created(kubectl: Kubectl, author: 
 
 
 @pytest.mark.parametrize(
-    ("resource", "item"), [(SUPERVISORS, a_supervisor("mine")), (TEAMS, a_team("mine"))]
+    ("resource", "item"),
+    [(SUPERVISORS, a_supervisor("mine")), (TEAMS, a_team("mine"))],
+    ids=["supervisor", "team"],
 )
 def test_without_that_right_all_but_the_spec_can_be_changed(
-    kubectl: Kubectl, author: Agent, resource: Any, item: dict[str, Any]
+    kubectl: Kubectl, author: Agent, resource: Resource, item: dict[str, Any]
 ) -> None:
     kubectl.create(item)
     mine = f"{author.path(resource.prefix, resource.plural)}/mine"
@@ -295,6 +302,7 @@ def a_config(size: int) -> dict[str, Any]:
             "template.config of member scout takes more than 65536 bytes",
         ),
     ],
+    ids=["supervisor", "team", "member"],
 )
 def test_a_config_has_at_most_64_kib(
     kubectl: Kubectl, kind: str, spec_of: Callable[[Any], dict[str, Any]], says: str

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -23,6 +23,9 @@ from tests.support.builders import a_supervisor
 from tests.support.install import ACCOUNT, MANIFESTS, NAMESPACE, install, operator_kubeconfig
 from tests.support.kubectl import Kubectl
 from tests.support.tokens import Agent
+
+if TYPE_CHECKING:
+    from tests.conftest import Tier
 
 Right = tuple[str, str]
 """A verb, and a resource as RBAC writes it."""
@@ -44,8 +47,9 @@ NOT_IN_THIS_STORY: dict[Right, str] = {
 
 
 @pytest.fixture(scope="module")
-def audited() -> Iterator[Cluster]:
+def audited(fake_tier: Tier) -> Iterator[Cluster]:
     """A cluster that writes down who asked for what, and what the answer was."""
+    assert fake_tier.cluster().way == "local", "only a local cluster shows its audit log"
     with open_cluster("fake", audit=True) as cluster:
         install(cluster)
         yield cluster

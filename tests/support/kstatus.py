@@ -1,4 +1,4 @@
-"""The rules by which kstatus (Flux, kubectl wait and others) reads an object, as far as we use them."""
+"""The rules by which kstatus, and so Flux and others, reads an object."""
 
 from __future__ import annotations
 

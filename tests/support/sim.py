@@ -174,8 +174,8 @@ class Sim:
         self._seen = {}
         for pod in self.pods.values():
             self._set(pod)
-        self._beats = {uid: self.mono for uid in self._beats}
-        self._relay = {uid: self.mono for uid in self._relay}
+        self._beats = dict.fromkeys(self._beats, self.mono)
+        self._relay = dict.fromkeys(self._relay, self.mono)
         self._first_hand = False
         return self.settle()
 
@@ -240,7 +240,7 @@ class Sim:
             case CreatePod(manifest=manifest):
                 if self.refuse:
                     return self.refuse
-                return self._create(manifest)
+                self._create(manifest)
             case TryPod():
                 return self.refuse_try
             case DeletePod(pod=pod):

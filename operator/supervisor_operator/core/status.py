@@ -40,12 +40,21 @@ def compute_status(case: Case, decision: Decision) -> SupervisorStatus:
             "restart_summary": f"{decision.ledger.counted}/{case.spec.restart.max_restarts}",
             "last_restart_time": case.now.second if is_new_run else old.last_restart_time,
             "next_restart_time": decision.next_restart,
-            "missed_heartbeats": decision.missed,
+            "missed_heartbeats": _missed(case, decision),
             "last_termination": decision.ended,
             **_pod_fields(case, decision),
             **_beat_fields(case, decision),
         }
     )
+
+
+def _missed(case: Case, decision: Decision) -> int | None:
+    """Written at verdict and recovery; between them it stands, and a new run starts from 0."""
+    if decision.missed is not None:
+        return decision.missed
+    pod = case.newest
+    is_new = pod is not None and pod.uid != case.status.pod_uid
+    return 0 if is_new else case.status.missed_heartbeats
 
 
 def _phase_alive(case: Case) -> Phase:

@@ -99,6 +99,10 @@ class BeatBook:
         if found and self._uids.get((found.namespace, found.name)) == pod_uid:
             del self._uids[found.namespace, found.name]
 
+    def forget_name(self, key: Key) -> None:
+        """Its pod is gone too: a word that came late shall leave no record behind."""
+        self.forget(self._uids.get(key, ""))
+
     def count(self, namespace: str) -> tuple[int, int]:
         """Agents of the namespace that are silent together with their relays, and all that beat."""
         now = self._clock()

@@ -6,6 +6,7 @@ to its own. So where the policy is missing nobody is granted anything.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,8 @@ from supervisor_operator.kube.cluster import (
     Object,
     Resource,
 )
+
+_log = logging.getLogger(__name__)
 
 NAME = "supervision-beats"
 POLICY_NAME = "supervision-heartbeats"
@@ -50,6 +53,14 @@ class BeatRights:
         else:
             self.policy_present = True
         return self.policy_present
+
+    async def heal(self) -> None:
+        """Make again what somebody removed since it was granted."""
+        for namespace in tuple(self._granted):
+            del self._granted[namespace]
+            problem = await self.ensure(namespace)
+            if problem:
+                _log.warning("agents of namespace %s may not beat: %s", namespace, problem)
 
     async def ensure(self, namespace: str) -> str | None:
         """Make Role and binding where they are missing; says what stands in the way."""

@@ -121,6 +121,8 @@ class Watches:
         """A beat of a healthy agent moves a number and wakes nobody."""
         self.world.beats.note(kind, item)
         metadata = item["metadata"]
+        if kind == "DELETED" and not self.world.pods.get((metadata["namespace"], metadata["name"])):
+            self.world.beats.forget_name((metadata["namespace"], metadata["name"]))
         name = (metadata.get("labels") or {}).get(Label.SUPERVISOR)
         if not name:
             return

@@ -36,6 +36,28 @@ def test_what_was_not_written_down_is_found_by_its_mark(tmp_path: Path) -> None:
     assert not process.alive
 
 
+def test_behind_one_that_forks_and_waits_its_child_is_the_one_written_down(tmp_path: Path) -> None:
+    book = Book(tmp_path)
+    process = book.start_behind("sleeper", ["unshare", "--fork", *SLEEP])
+    assert b"time.sleep" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    assert book.read() == [process]
+    end(process)
+    book.stop_all()
+    assert marked(tmp_path) == []
+
+
+def test_of_one_started_again_the_newest_counts(tmp_path: Path) -> None:
+    book = Book(tmp_path)
+    first = book.start("sleeper", SLEEP)
+    book.start("other", SLEEP)
+    end(book.find("sleeper"))
+    second = book.start("sleeper", first.command)
+    assert [process.name for process in book.read()] == ["sleeper", "other"]
+    assert book.find("sleeper") == second
+    book.stop_all()
+    assert not second.alive
+
+
 def test_half_a_line_in_the_book_is_passed_over(tmp_path: Path) -> None:
     book = Book(tmp_path)
     process = book.start("sleeper", SLEEP)

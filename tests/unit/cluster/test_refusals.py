@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import places, programs
+from tests.cluster import node, packages, places, programs
 from tests.cluster.errors import ClusterError
 
 ROOT = Path(__file__).parents[3]
@@ -46,8 +46,7 @@ def fake_go(folder: Path, says: str) -> str:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["up", "--tier", "node"], 2, "tier node is not there yet: choose one of control, fake"),
-        (["up", "--tier", "moon"], 2, "there is no tier 'moon': choose one of control, fake"),
+        (["up", "--tier", "moon"], 2, "there is no tier 'moon': choose one of control, fake, node"),
         (["kubeconfig"], 1, "no cluster is up: run `make cluster-up` first"),
         (["kubectl", "get", "pods"], 1, "no cluster is up: run `make cluster-up` first"),
     ],
@@ -56,6 +55,35 @@ def test_one_clear_line(words: list[str], code: int, says: str) -> None:
     done = run(*words)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.strip() == f"cluster: {says}"
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_too_many_nodes() -> None:
+    done = run("up", "--tier", "node", "--nodes", "5")
+    assert done.returncode == 2
+    assert "5 nodes cannot be had: choose 1 to 4" in done.stderr
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_node_without_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(ClusterError, match="tier node needs root on Linux: use TIER=fake"):
+        packages.need_packages()
+
+
+def test_a_node_without_its_packages_on_another_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(packages, "SYSTEM_PATH", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterError, match=r"tier node needs buildah, .*runc: install them"):
+        packages.need_packages()
+
+
+def test_a_cache_folder_that_nodes_would_cover() -> None:
+    with pytest.raises(ClusterError, match="lies in /var/lib, which a node covers"):
+        node.check_folder(Path("/var/lib/ci/.cache/supervisor-operator/clusters/run-1"))
 
 
 def test_no_go(empty_cache: Path, tmp_path: Path) -> None:

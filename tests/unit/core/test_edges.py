@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_operator.core.observed import Refusal, RefusalKind
+from supervisor_operator.core.observed import AgentEnd, Refusal, RefusalKind
 from tests.support.sim import Sim
 
 NONE = {"source": "None"}
@@ -73,8 +73,7 @@ def test_paused_and_a_template_change_or_restart_request(change: dict[str, Any])
     assert sim.created == ["hello-r1", "hello-r2"], "one restart, not two"
 
 
-def test_resume_allows_one_full_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The allowance itself lives in BeatBook.allow; here: while paused nothing is judged.
+def test_paused_silence_is_not_judged() -> None:
     sim = beating().edit(operatingMode="Paused").silent(600)
     assert shown(sim) == ("PAUSED", "UNKNOWN", "True/Paused")
     assert sim.condition("Unresponsive") == "Unknown/NotJudged"
@@ -308,8 +307,6 @@ def test_finished_pod_removed_before_its_exit_was_seen() -> None:
 
 def test_agent_ended_while_other_containers_run_on() -> None:
     sim = running()
-    from supervisor_operator.core.observed import AgentEnd
-
     sim.change(running=False, others_running=True, end=AgentEnd(exit_code=3, reason="Error"))
     assert sim.killed == ["hello-r1"]
     assert sim.pod.ended_by == "AgentExited"

@@ -152,7 +152,7 @@ class Life(RuleBasedStateMachine):
 
 def test_any_life() -> None:
     profile = settings(max_examples=100, stateful_step_count=25, deadline=None)
-    run_state_machine_as_test(Life, settings=profile)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Life, settings=profile)
 
 
 @given(st.floats(0, 500), st.floats(0, 500))

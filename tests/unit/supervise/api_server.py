@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from tests.cluster.certificates import Authority, Pair
 from tests.unit.supervise.harness import until
 
@@ -37,6 +39,9 @@ class ApiServer:
     port: int = 0
     code: int = 200
     hangs: bool = False
+    refuses_metrics: bool = False
+    way: str = "in one piece"  # of answering
+    raw: bytes | None = None  # what is said instead of an answer
     accepted: int = 0
     stored: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
@@ -106,6 +111,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((LOOPBACK, api.port), Handler)
         self.thread = threading.Thread(target=self.serve_forever, args=(0.02,))
 
+    @override
     def get_request(self) -> tuple[socket.socket, Any]:
         plain, address = super().get_request()
         self.api.accepted += 1
@@ -113,10 +119,12 @@ class Server(ThreadingHTTPServer):
         self._open.add(wrapped)
         return wrapped, address
 
+    @override
     def shutdown_request(self, request: Any) -> None:
         self._open.discard(request)
         super().shutdown_request(request)
 
+    @override
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that go away are what the tests are about."""
 
@@ -140,25 +148,37 @@ class Handler(BaseHTTPRequestHandler):
     def do_PATCH(self) -> None:
         api = self.server.api
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        code = api.code
+        code = 400 if api.refuses_metrics and body["status"].get("metrics") else api.code
         if code == 200:
             api.stored = merge(api.stored, body)
         token = self.headers["Authorization"].removeprefix("Bearer ")
         kind = self.headers["Content-Type"]
-        api.requests.append(
-            Request(time.monotonic(), self.path, token, kind, body["status"], code)
-        )
+        api.requests.append(Request(time.monotonic(), self.path, token, kind, body["status"], code))
         if api.hangs:
             self.server.ended.wait()
             return
+        if api.raw is not None:
+            self.wfile.write(api.raw)
+            self.close_connection = True
+            return
         answer = api.stored if code == 200 else {"kind": "Status", "message": f"because of {code}"}
-        content = json.dumps(answer).encode()
+        self._say(code, json.dumps(answer).encode(), api.way)
+
+    def _say(self, code: int, content: bytes, way: str) -> None:
         self.send_response(code)
-        self.send_header("Content-Length", str(len(content)))
+        if way == "in chunks":
+            self.send_header("Transfer-Encoding", "chunked")
+            pieces = [content[at : at + 1000] for at in range(0, len(content), 1000)]
+            content = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in [*pieces, b""])
+        elif way != "until the end":
+            self.send_header("Content-Length", str(len(content)))
+        if way in {"and closes", "until the end"}:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has there
+    @override
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
 

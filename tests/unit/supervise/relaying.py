@@ -1,7 +1,7 @@
 """`supervise relay` as a real process beside an API server, and an agent's file to beat into."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from tests.unit.supervise.api_server import LOOPBACK, ApiServer, serving
 from tests.unit.supervise.harness import SUPERVISE, Run, started
 
 PATH = "/apis/supervision.dev/v1alpha1/namespaces/farm/heartbeats/hello-r1/status"
+FIRST_TOKEN = "first"  # noqa: S105 - opens nothing
 
 
 class Pod:
@@ -22,7 +23,7 @@ class Pod:
         self.file.parent.mkdir()
         self.tokens = folder / "tokens"
         self.tokens.mkdir()
-        self.set_token("first")
+        self.set_token(FIRST_TOKEN)
 
     def set_token(self, token: str) -> None:
         self._replace(self.tokens / "token", token)
@@ -60,9 +61,9 @@ def relaying(
     server: ApiServer,
     interval: float = 0.2,
     powerless: tuple[str, ...] = (),
-    **changed: str,
+    changed: Mapping[str, str] | None = None,
 ) -> Iterator[Run]:
-    variables = environment(pod, server, interval) | changed
+    variables = {**environment(pod, server, interval), **(changed or {})}
     command = [*powerless, *SUPERVISE, "relay", "--json"]
     with started(pod.folder / "relay", command, variables) as run:
         run.until_event("relaying")

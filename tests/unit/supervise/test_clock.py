@@ -25,8 +25,8 @@ def beat(jump):
         json.dump({"unix_ts": time.time() + jump}, file)
     os.replace("draft", "heartbeat.json")
 began = time.monotonic()
-while time.monotonic() < began + 2.5:
-    jumped = time.monotonic() > began + 0.7
+while time.monotonic() < began + 2:
+    jumped = time.monotonic() > began + 0.5
     if jumped:
         pathlib.Path("jumped").touch()
     beat(HOUR if jumped else 0)

@@ -134,6 +134,20 @@ def test_input_passes_to_the_agent_and_its_output_is_not_mixed_with_ours() -> No
     assert done.stderr.startswith(b"supervise: started pid ")
 
 
+def test_the_agent_starts_as_a_shell_would_start_it(tmp_path: Path) -> None:
+    show = (
+        'ps -o pid=,pgid=,sid= $$; echo "$GIVEN"; ls /proc/self/fd; grep SigIgn /proc/self/status'
+    )
+    with running(tmp_path, shell(show), environment={"GIVEN": "passed on"}) as run:
+        assert run.code() == 0
+        ids, given, *descriptors, ignored = run.said.splitlines()
+    assert len(set(ids.split())) == 1, "it leads a group and a session of its own"
+    assert given == "passed on"
+    assert descriptors == ["0", "1", "2", "3"], "the last is that of ls itself"
+    mask = int(ignored.split()[1], 16)
+    assert not mask & 1 << signal.SIGPIPE - 1, "Python's own choice is not passed on"
+
+
 def test_the_pid_file_is_there_while_supervise_runs(tmp_path: Path) -> None:
     with running(tmp_path, shell(BEATING), timeout=10, pid_file="here.pid") as run:
         run.until_file("pid")
@@ -207,7 +221,15 @@ def test_nothing_is_left_unreaped_while_the_agent_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
+        ([], "supervise run [options] -- command [argument ...]"),
+        (["dance"], "supervise run [options] -- command [argument ...]"),
         (["run"], "no command"),
+        (["run", "--nonsense", "--", "true"], "unknown option --nonsense"),
+        (["run", "--timeout"], "--timeout needs a value"),
+        (["run", "--timeout", "--json", "--", "true"], "--timeout needs a value"),
+        (["run", "--json=yes", "--", "true"], "--json takes no value"),
+        (["beat", "--", "true"], "a beat runs no command"),
+        (["relay", "--", "true"], "the relay runs no command"),
         (["run", "--timeout", "0", "--", "true"], "must be more than zero seconds"),
         (["run", "--delay", "nan", "--", "true"], "must be zero or more seconds"),
         (["run", "--delay", "soon", "--", "true"], "must be zero or more seconds, not soon"),
@@ -221,3 +243,18 @@ def test_wrong_options_are_refused(words: list[str], complaint: str) -> None:
     )
     assert done.returncode == 2
     assert complaint in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["beat", "-h"], ["relay", "-h"]])
+def test_help_goes_to_standard_output(words: list[str]) -> None:
+    done = subprocess.run(
+        [*SUPERVISE, *words], env=ENVIRONMENT, capture_output=True, check=True, text=True
+    )
+    assert f"supervise {words[0] if words[1:] else 'run'} [options]" in done.stdout
+    assert done.stderr == ""
+
+
+def test_an_option_may_carry_its_value_behind_a_sign(tmp_path: Path) -> None:
+    words = ["beat", "--heartbeat-file=a=b.json", "--metrics=x=1"]
+    subprocess.run([*SUPERVISE, *words], cwd=tmp_path, env=ENVIRONMENT, check=True)
+    assert '"metrics": {"x": 1}' in (tmp_path / "a=b.json").read_text()

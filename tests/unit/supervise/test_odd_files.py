@@ -15,7 +15,7 @@ file = pathlib.Path("heartbeat.json")
 def overwrite(text):
     with file.open("r+" if file.exists() else "w") as opened:
         opened.write(text)
-end = time.monotonic() + 3
+end = time.monotonic() + 2
 while time.monotonic() < end:
     %s
     time.sleep(0.05)
@@ -56,17 +56,16 @@ def test_they_are_told_once_and_end_nobody(tmp_path: Path) -> None:
         for kind, (step, problem) in ODD.items():
             folder = tmp_path / kind
             folder.mkdir()
-            run = running(
-                folder, python(AGENT % step), supervise=supervise, timeout=1.5, startup_seconds=2
-            )
-            runs[stack.enter_context(run)] = problem
+            agent = python(AGENT % step)
+            watched = running(folder, agent, supervise=supervise, timeout=1, startup_seconds=1.5)
+            runs[stack.enter_context(watched)] = problem
         for run, problem in runs.items():
             told_once(run, problem)
 
 
 def test_a_half_written_file_that_stays_so_is_silence(tmp_path: Path) -> None:
     step = """file.exists() or overwrite('{"unix_ts": 17')"""
-    with running(tmp_path, python((AGENT % step).replace("+ 3", "+ 60"))) as run:
+    with running(tmp_path, python((AGENT % step).replace("+ 2", "+ 60"))) as run:
         assert run.code() == 1
         assert run.events("stale")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.supervise.harness import memory, until
-from tests.unit.supervise.relaying import PATH, a_pod, relaying, told
+from tests.unit.supervise.relaying import FIRST_TOKEN, PATH, a_pod, relaying, told
 
 MEBIBYTE = 1024  # in KiB
 
@@ -27,7 +27,7 @@ def test_a_beat_arrives_whole(tmp_path: Path) -> None:
             assert time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")
         request = server.requests[-1]
         assert request.path == PATH
-        assert request.token == "first"
+        assert request.token == FIRST_TOKEN
         assert request.kind == "application/merge-patch+json"
 
 
@@ -136,10 +136,12 @@ def test_a_stop_signal_ends_it_at_once_and_the_last_beat_goes_out(
 
 
 def test_a_stop_signal_ends_it_also_while_the_api_server_hangs(tmp_path: Path) -> None:
-    with a_pod(tmp_path, hangs=True) as (pod, server), relaying(pod, server, interval=5) as run:
-        until(lambda: server.requests, "a request that hangs")
-        began = time.monotonic()
-        run.send(signal.SIGTERM)
-        assert run.code() == 0
-        assert time.monotonic() - began < 1
-        assert "Traceback" not in run.told
+    with a_pod(tmp_path, hangs=True) as (pod, server):
+        pod.beat()
+        with relaying(pod, server, interval=5) as run:
+            until(lambda: server.requests, "a request that hangs")
+            began = time.monotonic()
+            run.send(signal.SIGTERM)
+            assert run.code() == 0
+            assert time.monotonic() - began < 1
+            assert "Traceback" not in run.told

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -67,28 +68,32 @@ def test_the_mock_frozen_agent_is_ended_after_the_startup_time(tmp_path: Path) -
         ended_as_silent(run)
         assert "I am a frozen agent" in run.said
         assert "no heartbeat within 1.5 s of the start" in run.events("stale")[0]["message"]
+        [problem] = run.events("problem")
+        assert problem["message"].endswith("has a time before the start of the agent")
 
 
-def test_a_missing_file_is_judged_only_after_the_startup_time(tmp_path: Path) -> None:
-    began = time.monotonic()
-    with running(tmp_path, shell("sleep 60"), timeout=0.1, startup_seconds=1.2) as run:
-        ended_as_silent(run)
-        assert time.monotonic() - began > 1.2
-        assert run.events("stale")[0]["limit"] == 1.2
-
-
-def test_the_startup_time_is_the_timeout_unless_given(tmp_path: Path) -> None:
-    with running(tmp_path, shell("sleep 60"), startup_seconds=False) as run:
-        ended_as_silent(run)
-        assert run.events("stale")[0]["limit"] == 0.6
-
-
-@pytest.mark.parametrize("age", [3600, 10])
-def test_a_beat_older_than_the_start_never_counts(tmp_path: Path, age: float) -> None:
-    (tmp_path / BEAT).write_text(json.dumps({"unix_ts": time.time() - age}))  # noqa: TID251
-    with running(tmp_path, shell("sleep 60"), timeout=3600, startup_seconds=0.6) as run:
-        ended_as_silent(run)
-        assert "no heartbeat within 0.6 s" in run.events("stale")[0]["message"]
+def test_each_silence_has_its_limit(tmp_path: Path) -> None:
+    """A missing file and a beat from before the start: the time for a start counts."""
+    silent = shell("sleep 60")
+    busy = shell(f"""echo '{{"busy_seconds": 3600}}' >{BEAT}; sleep 60""")
+    (tmp_path / "earlier").mkdir()
+    (tmp_path / "earlier" / BEAT).write_text(
+        json.dumps({"unix_ts": time.time() - 10})  # noqa: TID251 - beats carry wall-clock times
+    )
+    limits = {
+        running(tmp_path / "missing", silent, timeout=0.1, startup_seconds=1.2): 1.2,
+        running(tmp_path / "not given", silent, timeout=0.6, startup_seconds=False): 0.6,
+        running(tmp_path / "earlier", silent, timeout=3600, startup_seconds=0.6): 0.6,
+        running(tmp_path / "announced", busy, timeout=0.6, max_busy_seconds=0.5): 1.1,
+    }
+    with ExitStack() as stack:  # side by side, because each takes its time
+        for run, limit in [(stack.enter_context(each), limits[each]) for each in limits]:
+            ended_as_silent(run)
+            [stale] = run.events("stale")
+            assert stale["limit"] == pytest.approx(limit), run.folder.name
+            assert stale["unix_ts"] - run.events("started")[0]["unix_ts"] > limit - 0.1
+            no_beat = stale["message"].startswith(f"no heartbeat within {limit} s of the start")
+            assert no_beat == (run.folder.name != "announced")
 
 
 def test_a_fresh_beat_of_an_earlier_agent_does_not_end_the_startup_time(tmp_path: Path) -> None:
@@ -102,10 +107,3 @@ def test_touching_the_file_is_beating(tmp_path: Path) -> None:
     program = f"for i in $(seq 15); do touch {BEAT}; sleep 0.1; done"
     with running(tmp_path, shell(program), timeout=1) as run:
         assert run.code() == 0
-
-
-def test_an_announced_busy_step_extends_the_limit_as_far_as_allowed(tmp_path: Path) -> None:
-    beat = f"""echo '{{"busy_seconds": 3600}}' >{BEAT}; sleep 60"""
-    with running(tmp_path, shell(beat), max_busy_seconds=0.5) as run:
-        ended_as_silent(run)
-        assert run.events("stale")[0]["limit"] == pytest.approx(1.1)

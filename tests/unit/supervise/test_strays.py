@@ -6,13 +6,18 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
+from tests.unit.supervise.harness import (
+    ENVIRONMENT,
+    PATIENCE,
+    SUPERVISE,
+    children,
+    in_a_container,
+    python,
+    running,
+    shell,
+)
 
-from tests.unit.supervise.harness import ENVIRONMENT, PATIENCE, SUPERVISE, python, running, shell
-
-# Root makes a namespace of processes as it is; others need one of users around it.
-AS_USER = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-AS_PID_1 = ("unshare", *AS_USER, "--pid", "--fork", "--mount-proc", *SUPERVISE)
+AS_PID_1 = (*in_a_container(), *SUPERVISE)
 DEAF = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -40,12 +45,6 @@ if not os.fork():
     deaf("one")
 until("one", "two")
 """
-
-
-def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 WAYS = {
     "same group": SAME_GROUP,
     "new session": NEW_SESSION,
@@ -66,15 +65,23 @@ def test_strays_of_a_silent_agent_are_gone(tmp_path: Path) -> None:
             assert run.survivors() == []
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_strays_of_a_crashed_agent_are_gone_before_the_restart(tmp_path: Path, way: str) -> None:
+def test_strays_of_a_crashed_agent_are_gone_before_the_restart(tmp_path: Path) -> None:
     restarted = "if os.path.exists('one'): sys.exit(0)\n"
-    program = WAYS[way].replace(DEAF, DEAF + restarted) + "os._exit(1)"
-    with running(tmp_path, python(program), max_restarts=1) as run:
-        assert run.code() == 0
-        names = [event["event"] for event in run.events()]
-        assert names == ["started", "left-behind", "killing", "restarting", "started", "finished"]
-        assert run.survivors() == []
+    with ExitStack() as stack:
+        for run in [
+            stack.enter_context(
+                running(
+                    tmp_path / way,
+                    python(program.replace(DEAF, DEAF + restarted) + "os._exit(1)"),
+                    max_restarts=1,
+                )
+            )
+            for way, program in WAYS.items()
+        ]:
+            assert run.code() == 0, run.folder.name
+            names = " ".join(event["event"] for event in run.events())
+            assert names == "started left-behind killing restarting started finished"
+            assert run.survivors() == []
 
 
 def test_strays_of_a_stopped_agent_are_gone(tmp_path: Path) -> None:

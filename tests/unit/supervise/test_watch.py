@@ -55,6 +55,13 @@ def test_the_file_of_an_earlier_agent_is_no_beat() -> None:
     assert watch(look(0), *steps(2, 40, beat(-10))).silence() is None
 
 
+def test_a_beat_that_does_not_count_is_told() -> None:
+    watched = watch(look(0))
+    assert watched.see(look(2, beat(-10))) == "has a time before the start of the agent"
+    assert watched.see(look(4, beat(3))) == ""
+    assert watched.see(look(6, beat(600))) == "has a time in the future"
+
+
 def test_time_in_which_nobody_looked_is_no_silence() -> None:
     looks = [look(0), look(2, beat(2)), look(5000, beat(2))]
     assert watch(*looks).silence() is None
