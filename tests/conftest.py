@@ -35,11 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
 class Tier:
     """Starts a cluster at first use; a failed start is remembered, not tried again."""
 
-    def __init__(self, name: str, missing: Counter[str]) -> None:
+    def __init__(self, name: str, missing: Counter[str], node_count: int = 1) -> None:
         self._name = name
         self._missing = missing
         self._why: str | None = None
-        self._context = open_cluster(name)
+        self._context = open_cluster(name, node_count=node_count)
         self._cluster: Cluster | None = None
 
     def cluster(self) -> Cluster:
@@ -74,7 +74,7 @@ def fake_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
 
 @pytest.fixture(scope="session")
 def node_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
-    tier = Tier("node", request.config.stash[NOT_TESTED])
+    tier = Tier("node", request.config.stash[NOT_TESTED], node_count=2)
     yield tier
     tier.close()
 

@@ -92,7 +92,8 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Outcome:
         parts = self._parts
         item = parts.supervisors.get(key)
-        if item is None:
+        if item is None or "deletionTimestamp" in item["metadata"]:
+            # On its way out (foreground deletion): the garbage collector has the word.
             self._written.pop(key, None)
             parts.observer.gone(key)
             return Outcome()

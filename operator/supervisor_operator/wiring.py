@@ -23,7 +23,7 @@ from supervisor_operator.kube.report import Storyteller
 from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.watches import Watches
 from supervisor_operator.observer import FanOut, MetricsObserver
-from supervisor_operator.queue import WorkQueue
+from supervisor_operator.queue import Key, WorkQueue
 from supervisor_operator.reconcile import Clocks, Parts, Reconciler
 from supervisor_operator.settings import Settings
 from supervisor_operator.snapshot import SnapshotBoard
@@ -32,6 +32,7 @@ from supervisor_operator.telemetry.metrics import Metrics
 from supervisor_operator.workers import Resync, work
 
 STALL_SECONDS = 2.0
+ROLL_UP_SECONDS = 5.0
 TICK_SECONDS = 0.5
 FINISH_SECONDS = 1.5
 SWEEP_AGAIN_SECONDS = 1.0
@@ -58,7 +59,7 @@ class Operator:
         self._clock = time.monotonic
         self._queue = WorkQueue()
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
-        self._supervisors = Customs(SUPERVISORS, self._queue.add)
+        self._supervisors = Customs(SUPERVISORS, self._on_supervisor)
         self._rights = BeatRights(cluster)
         self._watches = Watches(
             cluster,
@@ -176,6 +177,15 @@ class Operator:
             if now - last > TICK_SECONDS + STALL_SECONDS:
                 self._watches.on_gap(now - last)
             last = now
+
+    def _on_supervisor(self, key: Key) -> None:
+        """A Supervisor changed: look at it, at those it may command, and soon at those above."""
+        above, below = self._watches.world.family.note(key)
+        self._queue.add(key)
+        for relative in below:
+            self._queue.add(relative)
+        for relative in above:
+            self._queue.add_after(relative, ROLL_UP_SECONDS)
 
     def _on_beat(self, age: float) -> None:
         self._metrics.beats_total.inc()

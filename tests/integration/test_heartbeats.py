@@ -151,7 +151,9 @@ def test_a_storm_of_20_agents_restarts_nobody(
     operator: OperatorProcess, fake_kubectl: Kubectl
 ) -> None:
     kubectl = fake_kubectl
-    pods = spawn(kubectl, *(an_agent(f"a{number}") for number in range(20)))
+    # The storm shows after two intervals and the relay's slack, 4 s; the verdict falls at 6 s.
+    beat = {"intervalSeconds": INTERVAL, "missedThreshold": 5}
+    pods = spawn(kubectl, *(an_agent(f"a{number}", heartbeat=beat) for number in range(20)))
     before = pods_of(kubectl)
     with beating(kubectl, pods, INTERVAL / 2) as fleet:
         wait_all(kubectl, "health", "HEALTHY")
@@ -161,9 +163,7 @@ def test_a_storm_of_20_agents_restarts_nobody(
         fleet.thaw(*pods)
         wait_all(kubectl, "health", "HEALTHY")
     assert pods_of(kubectl) == before
-    assert "FleetGuard" in {
-        reason for number in range(20) for reason in kubectl.events(f"a{number}")
-    }
+    assert "none of them is restarted" in note_of(kubectl, "FleetGuard")
 
 
 def test_an_operator_away_for_longer_than_the_allowance_restarts_nobody(
@@ -176,7 +176,7 @@ def test_an_operator_away_for_longer_than_the_allowance_restarts_nobody(
         wait_all(kubectl, "health", "HEALTHY")
         operator.signal(signal.SIGSTOP)
         stopped = time.monotonic()
-        while time.monotonic() - stopped < 2 * ALLOWED:
+        while time.monotonic() - stopped < 1.5 * ALLOWED:
             time.sleep(0.1)  # the time itself is what is tested
         operator.signal(signal.SIGCONT)
         operator.until(lambda: "blind for" in operator.log)

@@ -156,3 +156,13 @@ def test_delete_and_namespace_deletion_need_no_operator(
     fake_kubectl("wait", "pod/hello-r1", "--for=delete", "--timeout=10s")
     fake_kubectl("delete", "namespace", fake_kubectl.namespace, "--timeout=20s")
     fake_kubectl("create", "namespace", fake_kubectl.namespace)
+
+
+def test_foreground_deletion_starts_nobody_again(
+    operator: OperatorProcess, fake_kubectl: Kubectl
+) -> None:
+    create(fake_kubectl)
+    fake_kubectl.wait_status("hello", phase="ACTIVE")
+    fake_kubectl("delete", "sup", "hello", "--cascade=foreground", "--timeout=10s")
+    assert fake_kubectl.names("pods") == []
+    assert "hello-r2" not in operator.log

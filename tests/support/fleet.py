@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 from tests.support.kubectl import Kubectl
 from tests.support.tokens import Admin, Agent
@@ -69,7 +70,7 @@ class Fleet:
         if self._sequence[name]:
             agent.beat(sequence=self._sequence[name], age_millis=age)
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -33,6 +33,7 @@ from supervisor_operator.core.observed import (
 )
 from supervisor_operator.core.plan import Plan, plan_supervisor
 from supervisor_operator.core.pods import view_pod
+from supervisor_operator.core.tree import TreeView
 
 NAME, UID = "hello", "uid-of-hello"
 START = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -57,6 +58,7 @@ class Sim:
         self.policy_present = True
         self.storm = False
         self.node_grace = 60.0
+        self.tree = TreeView()
         self._seen: dict[tuple[str, str], float] = {}
         self._beats: dict[str, float] = {}
         self._relay: dict[str, float] = {}
@@ -199,6 +201,7 @@ class Sim:
             storm=self.storm,
             node_grace_seconds=self.node_grace,
             relay_image="relay",
+            tree=self.tree,
         )
 
     def now(self) -> Now:

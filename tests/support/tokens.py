@@ -90,7 +90,8 @@ class Admin(Line):
 
     def pod_token(self, pod: Json, account: str = "default") -> str:
         metadata = pod["metadata"]
-        bound = {"apiVersion": "v1", "kind": "Pod"} | {key: metadata[key] for key in ("name", "uid")}
+        whom = {"name": metadata["name"], "uid": metadata["uid"]}
+        bound = {"apiVersion": "v1", "kind": "Pod"} | whom
         path = f"{self._core}/serviceaccounts/{account}/token"
         reply = self.ask("POST", path, {"spec": {"boundObjectRef": bound}})
         assert reply.status == http.client.CREATED, reply.message
@@ -101,7 +102,8 @@ class Agent(Line):
     """Holds the token of a pod."""
 
     def __init__(self, kubectl: Kubectl, name: str, token: str) -> None:
-        super().__init__(*_server_of(kubectl.cluster), token)
+        server, context = _server_of(kubectl.cluster)
+        super().__init__(server, context, token)
         self.name = name
         self.namespace = kubectl.namespace
 

@@ -17,6 +17,15 @@ from supervisor_operator.core.template import TemplateProblemError, build_pod, p
 from supervisor_operator.core.words import Reason, RunReason
 
 AT_ONCE = Judgement(Fate.RESTART)
+AGENTLESS = {
+    Reason.STOPPED,
+    Reason.NO_CHILDREN,
+    Reason.CHILDREN_STARTING,
+    Reason.CHILDREN_HEALTHY,
+    Reason.CHILDREN_FAILED,
+    Reason.CHILDREN_FINISHED,
+    Reason.DEGRADED,
+}
 NEXT_STEP = "apply manifests/policies, or set heartbeat.source to None"
 
 
@@ -132,7 +141,7 @@ def _reason(case: Case, end: LastTermination | None) -> RunReason:
     is_outdated = case.newest is not None and case.newest.template_hash != case.wanted_hash
     if case.ledger.run == 0:
         return RunReason.FIRST
-    if said in {Reason.STOPPED, Reason.NO_CHILDREN}:
+    if said in AGENTLESS:
         return RunReason.STARTED
     if said == Reason.UPDATING or is_outdated:
         return RunReason.TEMPLATE

@@ -9,6 +9,7 @@ from enum import StrEnum
 from supervisor_operator.api.v1alpha1.meta import OperatingMode
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.core.tree import TreeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +160,6 @@ class Observed:
     node_grace_seconds: float = 60.0
     relay_image: str = ""
     beat_column: BeatColumn = BeatColumn.KEEP
+    tree: TreeView = field(default_factory=TreeView)
     invalid: str = ""
     """Why the models refuse the stored object; spec then holds defaults only."""

@@ -22,6 +22,8 @@ from supervisor_operator.core.observed import Now, Observed
 from supervisor_operator.core.refusals import judge_refusal
 from supervisor_operator.core.states import State
 from supervisor_operator.core.status import compute_status
+from supervisor_operator.core.telling import tell_children
+from supervisor_operator.core.tree import RollUp, roll_up
 from supervisor_operator.core.words import ConditionType
 
 
@@ -76,7 +78,11 @@ def _stopped(case: Case) -> Decision | None:
 def _no_agent(case: Case) -> Decision | None:
     if case.spec.agent is not None:
         return None
-    return _without_pod(case, State.NO_AGENT, "No agent of its own and no children")
+    decision = _without_pod(case, State.NO_AGENT, "No agent of its own and no children")
+    children = case.observed.tree.children
+    if decision.state is not State.NO_AGENT or not children:
+        return decision
+    return replace(decision, state=ROLLED_UP[roll_up(children)], message=tell_children(children))
 
 
 def _without_pod(case: Case, state: State, message: str) -> Decision:
@@ -141,6 +147,15 @@ def _given_up(case: Case, reason: str) -> Decision:
         return decision
     return replace(decision, actions=(kill_hung(pod, hung.reason),))
 
+
+ROLLED_UP = {
+    RollUp.EMPTY: State.NO_AGENT,
+    RollUp.STARTING: State.CHILDREN_STARTING,
+    RollUp.ACTIVE: State.CHILDREN_ACTIVE,
+    RollUp.DEGRADED: State.CHILDREN_DEGRADED,
+    RollUp.FAILED: State.CHILDREN_FAILED,
+    RollUp.FINISHED: State.CHILDREN_FINISHED,
+}
 
 CHECKS: tuple[Callable[[Case], Decision | None], ...] = (
     _invalid,

@@ -12,6 +12,8 @@ from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.decision import Case, Decision
 from supervisor_operator.core.observed import BeatColumn
 from supervisor_operator.core.states import State
+from supervisor_operator.core.telling import tell_children, tell_line
+from supervisor_operator.core.tree import count, is_well
 from supervisor_operator.core.words import ConditionType, Reason
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
@@ -44,6 +46,7 @@ def compute_status(case: Case, decision: Decision) -> SupervisorStatus:
             "last_termination": decision.ended,
             **_pod_fields(case, decision),
             **_beat_fields(case, decision),
+            **_tree_fields(case),
         }
     )
 
@@ -101,6 +104,14 @@ def _beat_fields(case: Case, decision: Decision) -> dict[str, object]:
     }
 
 
+def _tree_fields(case: Case) -> dict[str, object]:
+    tree = case.observed.tree
+    return {
+        "hierarchy_level": len(tree.lineage.ancestors),
+        "children": count(tree.children) if tree.children else None,
+    }
+
+
 def _is_transition(case: Case, decision: Decision) -> bool:
     row = decision.state.value
     return case.status.health is not row.health or case.ready_reason != decision.ready_reason
@@ -122,6 +133,20 @@ def _said(case: Case, decision: Decision) -> Iterator[Said]:
         yield Said(ConditionType.RECONCILING, TRUE, row.reconciling, message)
     if row.succeeded:
         yield Said(ConditionType.SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
+    yield from _said_tree(case)
+
+
+def _said_tree(case: Case) -> Iterator[Said]:
+    tree = case.observed.tree
+    if case.spec.parent_ref:
+        status = FALSE if tree.lineage.problem else TRUE
+        reason = tree.lineage.problem or Reason.RESOLVED
+        yield Said(ConditionType.PARENT_RESOLVED, status, reason, tell_line(tree.lineage))
+    if tree.children:
+        well = all(is_well(child) for child in tree.children)
+        reason = Reason.CHILDREN_HEALTHY if well else Reason.DEGRADED
+        status, message = TRUE if well else FALSE, tell_children(tree.children)
+        yield Said(ConditionType.CHILDREN_HEALTHY, status, reason, message)
 
 
 def _said_unresponsive(case: Case, decision: Decision) -> Said:

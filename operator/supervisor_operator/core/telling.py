@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from supervisor_operator.api.v1alpha1.meta import Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import LastTermination
 from supervisor_operator.core.decision import Case
 from supervisor_operator.core.heartbeat import BeatVerdict
 from supervisor_operator.core.observed import PodView
+from supervisor_operator.core.tree import MAX_DEPTH, ChildView, Lineage, LineProblem, is_well
 from supervisor_operator.core.words import Reason
 
+NAMED = 3
 MINUTE = 60
 HOUR = 3600
 
@@ -77,6 +81,32 @@ def tell_budget(case: Case, reason: str) -> str:
         f"{why}; its pod and status.lastTermination are kept. "
         "Fix the cause, then set spec.restartRequest to a new value"
     )
+
+
+def tell_children(children: Iterable[ChildView]) -> str:
+    """Names what is wrong first; the first few, so that the text stays short."""
+    found = tuple(children)
+    unwell = [child for child in found if not is_well(child)]
+    active = sum(child.phase is Phase.ACTIVE for child in found)
+    text = f"{active} of {len(found)} children are ACTIVE"
+    if not unwell:
+        return text
+    named = [f"{child.name} is {child.phase}/{child.health}" for child in unwell[:NAMED]]
+    more = f" and {len(unwell) - NAMED} more" if len(unwell) > NAMED else ""
+    return f"{text}; {', '.join(named)}{more}"
+
+
+def tell_line(lineage: Lineage) -> str:
+    """What is wrong with parentRef, and what to do about it."""
+    return {
+        LineProblem.NONE: "",
+        LineProblem.MISSING: f"There is no Supervisor {lineage.culprit}: create it, or change "
+        "parentRef; until then this one runs on its own",
+        LineProblem.CYCLE: f"Following parentRef leads back to {lineage.culprit}: change one of "
+        "them; until then each obeys only itself",
+        LineProblem.TOO_DEEP: f"The tree is deeper than {MAX_DEPTH}: {lineage.culprit} and what "
+        "is above it is not followed",
+    }[lineage.problem]
 
 
 def tell_back_off(end: LastTermination | None, name: str, due: datetime, *, nth: str) -> str:

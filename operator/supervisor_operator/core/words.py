@@ -36,6 +36,8 @@ class ConditionType(StrEnum):
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
     SUCCEEDED = "Succeeded"
+    PARENT_RESOLVED = "ParentResolved"
+    CHILDREN_HEALTHY = "ChildrenHealthy"
 
 
 class Reason(StrEnum):
@@ -63,6 +65,12 @@ class Reason(StrEnum):
     AGENT_DOWN = "AgentDown"
     SUCCEEDED = "Succeeded"
     NO_CHILDREN = "NoChildren"
+    CHILDREN_STARTING = "ChildrenStarting"
+    CHILDREN_HEALTHY = "ChildrenHealthy"
+    CHILDREN_FAILED = "ChildrenFailed"
+    CHILDREN_FINISHED = "ChildrenFinished"
+    DEGRADED = "Degraded"
+    RESOLVED = "Resolved"
     INVALID_SPEC = "InvalidSpec"
     INVALID_TEMPLATE = "InvalidTemplate"
     CREATE_REFUSED = "CreateRefused"

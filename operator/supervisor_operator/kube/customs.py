@@ -22,6 +22,7 @@ KEPT_METADATA = (
     "generation",
     "resourceVersion",
     "creationTimestamp",
+    "deletionTimestamp",
     "ownerReferences",
 )
 

@@ -11,6 +11,7 @@ from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
 from supervisor_operator.core.observed import BeatColumn, Now, Observed, PodView, Sightings
 from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import Object
+from supervisor_operator.kube.family import Family
 from supervisor_operator.kube.heartbeats import BeatObject
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.storm import StormWatch
@@ -26,6 +27,7 @@ class World:
     beats: BeatBook
     times: PodTimes
     storm: StormWatch
+    family: Family
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ def observe(
     spec, status, invalid = _models(item)
     pods = tuple(sorted(world.pods.of(metadata["uid"]), key=lambda pod: pod.run))
     newest = pods[-1] if pods else None
+    key = (metadata["namespace"], metadata["name"])
+    tree = world.family.tree(key)
     return Observed(
         name=metadata["name"],
         namespace=metadata["namespace"],
@@ -52,7 +56,7 @@ def observe(
         generation=metadata.get("generation", 0),
         spec=spec,
         status=status,
-        mode=spec.operating_mode,
+        mode=world.family.mode(key, spec.operating_mode, tree.lineage),
         pods=pods,
         sightings=world.times.sightings(newest.uid, now.mono) if newest else Sightings(),
         beat=world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None,
@@ -62,6 +66,7 @@ def observe(
         node_grace_seconds=around.node_grace_seconds,
         relay_image=around.relay_image,
         beat_column=around.beat_column,
+        tree=tree,
         invalid=invalid,
     )
 

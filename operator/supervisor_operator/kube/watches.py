@@ -11,6 +11,7 @@ from supervisor_operator.core.words import MANAGED_SELECTOR, Label
 from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import HEARTBEATS, PODS, Cluster, Object, Resource
 from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.family import Family
 from supervisor_operator.kube.heartbeats import view_heartbeat
 from supervisor_operator.kube.observe import World
 from supervisor_operator.kube.reflector import Reflector
@@ -42,6 +43,7 @@ class Watches:
             beats=beats,
             times=PodTimes(clock),
             storm=StormWatch(beats.count, clock),
+            family=Family(supervisors),
         )
         self._cluster = cluster
         self._supervisors = supervisors

@@ -1,0 +1,109 @@
+"""Who is above and below whom: parentRef of all Supervisors, indexed both ways."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from supervisor_operator.api.v1alpha1.meta import Health, OperatingMode, Phase
+from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType
+from supervisor_operator.core.tree import ChildView, Lineage, TreeView, strictest, trace
+from supervisor_operator.kube.cluster import Object
+from supervisor_operator.kube.customs import Customs
+from supervisor_operator.queue import Key
+
+PHASES = {str(phase): phase for phase in Phase}
+HEALTHS = {str(health): health for health in Health}
+
+
+class Family:
+    def __init__(self, supervisors: Customs) -> None:
+        self._supervisors = supervisors
+        self._parents: dict[Key, str] = {}
+        self._children: defaultdict[Key, set[str]] = defaultdict(set)
+        self._generations: dict[Key, int] = {}
+
+    def note(self, key: Key) -> tuple[set[Key], set[Key]]:
+        """Take a change; tells whose roll-up it concerns, and who may have to obey it."""
+        namespace, name = key[0], key[1]
+        item = self._supervisors.get(key)
+        before = self._parents.pop(key, None)
+        now = _parent(item) if item else None
+        if before is not None and before != now:
+            self._drop((namespace, before), name)
+        if now is not None:
+            self._parents[key] = now
+            self._children[namespace, now].add(name)
+        above: set[Key] = {(namespace, parent) for parent in (before, now) if parent is not None}
+        return above, self._below(key) if self._is_new_spec(key, item) else set()
+
+    def tree(self, key: Key) -> TreeView:
+        namespace = key[0]
+        names = sorted(self._children.get((namespace, key[1]), ()))
+        children = (self._supervisors.get((namespace, name)) for name in names)
+        return TreeView(
+            lineage=self._lineage(key),
+            children=tuple(view_child(child) for child in children if child),
+        )
+
+    def mode(self, key: Key, own: OperatingMode, lineage: Lineage) -> OperatingMode:
+        """The strictest of its own mode and those of all above."""
+        above = (self._supervisors.get((key[0], name)) for name in lineage.ancestors)
+        return strictest([own, *(mode_of(item) for item in above if item)])
+
+    def _lineage(self, key: Key) -> Lineage:
+        namespace = key[0]
+        return trace(
+            key[1],
+            lambda name: self._parents.get((namespace, name)),
+            lambda name: self._supervisors.get((namespace, name)) is not None,
+        )
+
+    def _is_new_spec(self, key: Key, item: Object | None) -> bool:
+        generation = item["metadata"].get("generation", 0) if item else -1
+        is_new = self._generations.get(key) != generation
+        if item:
+            self._generations[key] = generation
+        else:
+            self._generations.pop(key, None)
+        return is_new
+
+    def _below(self, key: Key) -> set[Key]:
+        found: set[Key] = set()
+        waiting = [key]
+        while waiting:
+            current = waiting.pop()
+            for name in self._children.get((current[0], current[1]), ()):
+                child = (key[0], name)
+                if child not in found:
+                    found.add(child)
+                    waiting.append(child)
+        return found
+
+    def _drop(self, parent: Key, name: str) -> None:
+        self._children[parent].discard(name)
+        if not self._children[parent]:
+            del self._children[parent]
+
+
+def mode_of(item: Object) -> OperatingMode:
+    """Its own mode; a word that is not known asks for nothing."""
+    try:
+        return OperatingMode(item["spec"].get("operatingMode", OperatingMode.RUNNING))
+    except ValueError:
+        return OperatingMode.RUNNING
+
+
+def view_child(item: Object) -> ChildView:
+    status = item["status"]
+    outcome = status.get("outcome") or {}
+    return ChildView(
+        name=item["metadata"]["name"],
+        phase=PHASES.get(status.get("phase", "")),
+        health=HEALTHS.get(status.get("health", "")),
+        finished=outcome.get("type") == OutcomeType.FINISHED,
+    )
+
+
+def _parent(item: Object) -> str | None:
+    name: str | None = (item["spec"].get("parentRef") or {}).get("name")
+    return name

@@ -1,0 +1,48 @@
+"""Supervisors under supervisors, on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.builders import a_supervisor
+from tests.support.kubectl import Kubectl
+from tests.support.operator import OperatorProcess
+
+
+def under(name: str, parent: str | None, **spec: Any) -> dict[str, Any]:
+    above = {"parentRef": {"name": parent}} if parent else {}
+    return a_supervisor(name, **({"heartbeat": {"source": "None"}} | above | spec))
+
+
+def test_modes_come_down_and_phases_go_up(operator: OperatorProcess, fake_kubectl: Kubectl) -> None:
+    del operator
+    kubectl = fake_kubectl
+    desk = under("desk", None)
+    del desk["spec"]["agent"]
+    items = [desk, under("trader", "desk"), under("scout", "trader")]
+    kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    found = kubectl.wait_status("scout", phase="ACTIVE", hierarchyLevel="2")
+    kubectl.wait("sup/desk", "jsonpath={.status.children.active}=1")
+    kubectl.wait_status("desk", phase="ACTIVE")
+
+    kubectl.patch("desk", {"operatingMode": "Stopped"})
+    for name in ("desk", "trader", "scout"):
+        found = kubectl.wait_status(name, phase="TERMINATED")
+        expected = "Stopped" if name == "desk" else "Running"
+        assert found["spec"]["operatingMode"] == expected, "no spec is written"
+    assert kubectl.names("pods") == []
+    kubectl.patch("desk", {"operatingMode": "Running"})
+    kubectl.wait_status("scout", phase="ACTIVE", podName="scout-r2")
+
+
+def test_a_cycle_and_a_missing_parent_are_told_and_stop_nobody(
+    operator: OperatorProcess, fake_kubectl: Kubectl
+) -> None:
+    del operator
+    kubectl = fake_kubectl
+    items = [under("a", "b"), under("b", "c"), under("c", "a"), under("lone", "nobody")]
+    kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    kubectl("wait", "sup", "--all", "--for=condition=Ready", "--timeout=30s")
+    for name, reason in (("a", "ParentCycle"), ("b", "ParentCycle"), ("lone", "ParentMissing")):
+        path = "{.status.conditions[?(@.type=='ParentResolved')].reason}"
+        kubectl.wait(f"sup/{name}", f"jsonpath={path}={reason}")
