@@ -90,6 +90,14 @@ class Reconciler:
         self._written: dict[Key, int] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
+        try:
+            return await self._pass(key)
+        except NotFoundError:
+            # Most likely the Supervisor itself: kopf does not tell of all deletions.
+            self._parts.supervisors.doubt()
+            raise
+
+    async def _pass(self, key: Key) -> Outcome:
         parts = self._parts
         item = parts.supervisors.get(key)
         if item is None or "deletionTimestamp" in item["metadata"]:
@@ -137,6 +145,8 @@ class Reconciler:
         for action in actions:
             if isinstance(action, CreatePod):
                 self._make_sure_all_is_seen(key)
+                if action.believed_gone:
+                    await self._make_sure_it_lives(observed)
             _log.info("%s", action.reason, extra={"object": _name(key)})
             refusal = await self._parts.applier.apply(observed, action)
             self._remember(key, observed)
@@ -150,6 +160,12 @@ class Reconciler:
             raise NotYetError("the stores are not whole yet")
         if self._parts.world.pods.revision(key[0]) < self._written.get(key, 0):
             raise NotYetError("our last write has not come back yet")
+
+    async def _make_sure_it_lives(self, observed: Observed) -> None:
+        """A pod that vanished unseen may have gone with its owner, and nobody told of either."""
+        found = await self._parts.cluster.get(SUPERVISORS, observed.namespace, observed.name)
+        if found["metadata"]["uid"] != observed.uid:
+            raise NotFoundError(f"the Supervisor {observed.name} that we know of is gone")
 
     def _remember(self, key: Key, observed: Observed) -> None:
         versions = [int(pod.resource_version or 0) for pod in self._pods(observed)]

@@ -15,7 +15,7 @@ from supervisor_operator.errors import ClusterError
 from supervisor_operator.handlers import customs as customs_handlers
 from supervisor_operator.handlers import hosting
 from supervisor_operator.kube.apply import Applier
-from supervisor_operator.kube.cluster import SUPERVISORS, Cluster
+from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS, Cluster
 from supervisor_operator.kube.column import ColumnBudget
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.observe import Surroundings
@@ -24,15 +24,16 @@ from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.watches import Watches
 from supervisor_operator.observer import FanOut, MetricsObserver
 from supervisor_operator.queue import Key, WorkQueue
-from supervisor_operator.reconcile import Clocks, Parts, Reconciler
+from supervisor_operator.reconcile import Clocks, Outcome, Parts, Reconciler
+from supervisor_operator.ripples import Ripples, team_key
 from supervisor_operator.settings import Settings
 from supervisor_operator.snapshot import SnapshotBoard
+from supervisor_operator.team_reconcile import TeamParts, TeamReconciler
 from supervisor_operator.telemetry.http import Probes
 from supervisor_operator.telemetry.metrics import Metrics
 from supervisor_operator.workers import Resync, work
 
 STALL_SECONDS = 2.0
-ROLL_UP_SECONDS = 5.0
 TICK_SECONDS = 0.5
 FINISH_SECONDS = 1.5
 SWEEP_AGAIN_SECONDS = 1.0
@@ -60,19 +61,25 @@ class Operator:
         self._queue = WorkQueue()
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
         self._supervisors = Customs(SUPERVISORS, self._on_supervisor)
+        self._teams = Customs(TEAMS, self._on_team)
+        self._ripples = Ripples(self._queue, self._supervisors, wall_clock)
         self._rights = BeatRights(cluster)
         self._watches = Watches(
             cluster,
             self._namespaces,
             self._supervisors,
-            self._queue.add,
+            self._teams,
+            self._ripples.on_pod,
             clock=self._clock,
             on_beat=self._on_beat,
         )
+        self._ripples.world = self._watches.world
         self.board = SnapshotBoard(wall_clock)
         self._observer = FanOut(MetricsObserver(metrics), self.board)
-        self._reconciler = Reconciler(self._build_parts())
-        self._resync = Resync(self._queue, self._supervisors.keys, settings.resync_seconds)
+        teller = Storyteller(cluster, settings.identity, self._clock, wall_clock)
+        self._reconciler = Reconciler(self._build_parts(teller))
+        self._team_reconciler = TeamReconciler(self._build_team_parts(teller))
+        self._resync = Resync(self._queue, self._keys, settings.resync_seconds)
         self._whole = asyncio.Event()
         self._hosted = asyncio.Event()
         self._add_probes(probes)
@@ -116,7 +123,8 @@ class Operator:
         """Let kopf log in as we do, and bring the custom objects."""
         kubeconfig = str(self._settings.kubeconfig) if self._settings.kubeconfig else None
         hosting.register_login(registry, kubeconfig)
-        customs_handlers.register(registry, self._supervisors)
+        for customs in (self._supervisors, self._teams):
+            customs_handlers.register(registry, customs)
 
     async def _host_kopf(self, halt: asyncio.Event) -> None:
         registry = kopf.OperatorRegistry()
@@ -131,7 +139,8 @@ class Operator:
 
     def _endless(self) -> Iterator[Coroutine[None, None, None]]:
         yield from (reflector.run() for _, reflector in self._watches.reflectors)
-        yield self._sweep()
+        yield self._sweep(self._supervisors)
+        yield self._sweep(self._teams)
         yield self._look_for_policy()
         yield self._notice_stalls()
         yield self._become_whole()
@@ -140,19 +149,28 @@ class Operator:
         """Open the gate for the workers once every store has seen all there is."""
         await self._watches.wait_synced()
         await self._supervisors.wait_whole()
+        await self._teams.wait_whole()
         _log.info("all stores are synced: %d supervisors", len(self._supervisors))
         self._whole.set()
         await self._resync.run()
 
     async def _work(self) -> None:
         await self._whole.wait()
-        await work(self._queue, self._reconciler, self._observer)
+        await work(self._queue, self._reconcile, self._observer)
 
-    async def _sweep(self) -> None:
+    async def _reconcile(self, key: Key) -> Outcome:
+        if key[2:] == (TEAMS.kind,):
+            return await self._team_reconciler.reconcile(key[:2])
+        return await self._reconciler.reconcile(key)
+
+    def _keys(self) -> list[Key]:
+        return [*self._supervisors.keys(), *map(team_key, self._teams.keys())]
+
+    async def _sweep(self, customs: Customs) -> None:
         seconds = 0.0
         while True:
             try:
-                await self._supervisors.sweep_when_wanted(self._cluster, self._namespaces, seconds)
+                await customs.sweep_when_wanted(self._cluster, self._namespaces, seconds)
                 seconds = self._settings.sweep_seconds
             except ClusterError as error:
                 _log.warning("looking for missed deletions failed: %s", error)
@@ -179,19 +197,26 @@ class Operator:
             last = now
 
     def _on_supervisor(self, key: Key) -> None:
-        """A Supervisor changed: look at it, at those it may command, and soon at those above."""
-        above, below = self._watches.world.family.note(key)
-        self._queue.add(key)
-        for relative in below:
-            self._queue.add(relative)
-        for relative in above:
-            self._queue.add_after(relative, ROLL_UP_SECONDS)
+        self._ripples.on_supervisor(key)
+
+    def _on_team(self, key: Key) -> None:
+        self._ripples.on_team(key)
 
     def _on_beat(self, age: float) -> None:
         self._metrics.beats_total.inc()
         self._metrics.beat_age_seconds.observe(age)
 
-    def _build_parts(self) -> Parts:
+    def _build_team_parts(self, teller: Storyteller) -> TeamParts:
+        return TeamParts(
+            cluster=self._cluster,
+            items=self._teams,
+            supervisors=self._supervisors,
+            teams=self._watches.world.teams,
+            teller=teller,
+            clocks=Clocks(self._clock, wall_clock),
+        )
+
+    def _build_parts(self, teller: Storyteller) -> Parts:
         settings, world = self._settings, self._watches.world
         budget = ColumnBudget(
             settings.heartbeat_writes_per_second,
@@ -204,15 +229,19 @@ class Operator:
             supervisors=self._supervisors,
             world=world,
             applier=Applier(self._cluster, world.pods, world.beats, self._rights, self.board.acted),
-            teller=Storyteller(self._cluster, settings.identity, self._clock, wall_clock),
+            teller=teller,
             observer=self._observer,
             clocks=Clocks(self._clock, wall_clock),
             around=lambda: Surroundings(
                 self._rights.policy_present, settings.relay_image, settings.node_grace_seconds
             ),
-            is_ready=lambda: self._supervisors.trusted and self._watches.are_synced(),
+            is_ready=self._is_whole,
             column=budget.column,
         )
+
+    def _is_whole(self) -> bool:
+        customs = (self._supervisors, self._teams)
+        return all(one.trusted for one in customs) and self._watches.are_synced()
 
     def _add_probes(self, probes: Probes) -> None:
         probes.add_liveness("resync", lambda: self._resync.stalled() if self._is_working else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from supervisor_operator.errors import (
     ClusterError,
@@ -13,15 +13,24 @@ from supervisor_operator.errors import (
     NotFoundError,
     QueueClosedError,
 )
+from supervisor_operator.kube.cluster import SUPERVISORS
 from supervisor_operator.queue import Key, WorkQueue
-from supervisor_operator.reconcile import NotYetError, Observer, Reconciler
+from supervisor_operator.reconcile import NotYetError, Observer, Outcome
 
 NOT_YET_SECONDS = 0.2
 
 _log = logging.getLogger(__name__)
 
+Reconcile = Callable[[Key], Awaitable[Outcome]]
 
-async def work(queue: WorkQueue, reconciler: Reconciler, observer: Observer) -> None:
+
+def name_of(key: Key) -> str:
+    """A key as people call its object; without a kind it is a Supervisor."""
+    kind = key[2] if len(key) > len(("namespace", "name")) else SUPERVISORS.kind
+    return f"{kind} {key[0]}/{key[1]}"
+
+
+async def work(queue: WorkQueue, reconcile: Reconcile, observer: Observer) -> None:
     """Until the queue is closed; only a lost leadership ends a worker before."""
     while True:
         try:
@@ -29,15 +38,15 @@ async def work(queue: WorkQueue, reconciler: Reconciler, observer: Observer) -> 
         except QueueClosedError:
             return
         try:
-            await _pass(queue, reconciler, observer, key)
+            await _pass(queue, reconcile, observer, key)
         finally:
             queue.done(key)
 
 
-async def _pass(queue: WorkQueue, reconciler: Reconciler, observer: Observer, key: Key) -> None:
-    about = {"object": f"Supervisor {key[0]}/{key[1]}"}
+async def _pass(queue: WorkQueue, reconcile: Reconcile, observer: Observer, key: Key) -> None:
+    about = {"object": name_of(key)}
     try:
-        outcome = await reconciler.reconcile(key)
+        outcome = await reconcile(key)
     except NotYetError as error:
         _log.debug("%s", error, extra=about)
         queue.add_after(key, NOT_YET_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,7 +35,13 @@ class ControlPlane:
     """
 
     def __init__(
-        self, folder: Path, paths: dict[str, Path], network: Network | None, *, audit: bool
+        self,
+        folder: Path,
+        paths: dict[str, Path],
+        network: Network | None,
+        *,
+        audit: bool,
+        manager_flags: Mapping[str, object],
     ) -> None:
         self.folder = folder
         self.paths = paths
@@ -43,6 +50,7 @@ class ControlPlane:
         self.authority = Authority(folder / "pki")
         self.audit_log = folder / "audit.log" if audit else None
         self._network = network
+        self._manager_flags = manager_flags
         self._keys = self.authority.service_account_keys()
         self._server = self.authority.issue(
             "server", "kube-apiserver", sans=[*SERVER_NAMES, *self._addresses()]
@@ -171,6 +179,7 @@ class ControlPlane:
         }
         if self._network:
             flags |= {"node-monitor-period": "1s", "node-monitor-grace-period": "10s"}
+        flags |= self._manager_flags
         self.launch(name, flags, f"{self._url('controller')}/healthz")
         account = f"{self._url('api')}/api/v1/namespaces/default/serviceaccounts/default"
         wait_until(self._probe(account), "the default account", self.book.find(name), self.book)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,8 +38,14 @@ def load(folder: Path) -> Cluster | None:
         return None
 
 
-def start(
-    folder: Path, tier: str, *, kept: bool, audit: bool = False, node_count: int = 1
+def start(  # noqa: PLR0913 - each option with its default
+    folder: Path,
+    tier: str,
+    *,
+    kept: bool,
+    audit: bool = False,
+    node_count: int = 1,
+    manager_flags: Mapping[str, object] | None = None,
 ) -> Cluster:
     """Start a cluster in a folder; whatever fails half-way is taken down again."""
     if tier == "node":
@@ -51,7 +58,7 @@ def start(
     (folder / "owner.json").write_text(json.dumps(owner))
     try:
         wire = network.claim(folder) if tier == "node" else None
-        plane = ControlPlane(folder, paths, wire, audit=audit)
+        plane = ControlPlane(folder, paths, wire, audit=audit, manager_flags=manager_flags or {})
         if wire:
             nodes.start(plane, wire, node_count, archives)
         else:

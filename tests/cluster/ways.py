@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,8 +33,14 @@ def choose_way() -> str:
     return "local"
 
 
-def open_way(
-    folder: Path, tier: str, *, kept: bool, audit: bool = False, node_count: int = 1
+def open_way(  # noqa: PLR0913 - each option with its default
+    folder: Path,
+    tier: str,
+    *,
+    kept: bool,
+    audit: bool = False,
+    node_count: int = 1,
+    manager_flags: Mapping[str, object] | None = None,
 ) -> local.Cluster:
     """Get a cluster of a tier by the way this environment chooses."""
     programs_of(tier)
@@ -46,14 +52,37 @@ def open_way(
         case "kind":
             return _kind(folder, tier)
         case _:
-            return local.start(folder, tier, kept=kept, audit=audit, node_count=node_count)
+            return local.start(
+                folder,
+                tier,
+                kept=kept,
+                audit=audit,
+                node_count=node_count,
+                manager_flags=manager_flags,
+            )
 
 
 @contextmanager
-def open_cluster(tier: str, *, audit: bool = False, node_count: int = 1) -> Iterator[local.Cluster]:
-    """A cluster for one test run, gone with it."""
+def open_cluster(
+    tier: str,
+    *,
+    audit: bool = False,
+    node_count: int = 1,
+    manager_flags: Mapping[str, object] | None = None,
+) -> Iterator[local.Cluster]:
+    """A cluster for one test run, gone with it.
+
+    `manager_flags` are for the kube-controller-manager of a local one, and win over ours.
+    """
     folder = places.clusters() / f"run-{uuid.uuid4().hex[:10]}"
-    cluster = open_way(folder, tier, kept=False, audit=audit, node_count=node_count)
+    cluster = open_way(
+        folder,
+        tier,
+        kept=False,
+        audit=audit,
+        node_count=node_count,
+        manager_flags=manager_flags,
+    )
     try:
         yield cluster
     finally:

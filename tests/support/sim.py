@@ -22,6 +22,7 @@ from supervisor_operator.core.actions import (
     TryPod,
 )
 from supervisor_operator.core.events import Note
+from supervisor_operator.core.link import TeamLink
 from supervisor_operator.core.observed import (
     AgentEnd,
     BeatView,
@@ -33,7 +34,7 @@ from supervisor_operator.core.observed import (
 )
 from supervisor_operator.core.plan import Plan, plan_supervisor
 from supervisor_operator.core.pods import view_pod
-from supervisor_operator.core.tree import TreeView
+from supervisor_operator.core.tree import TreeView, strictest
 
 NAME, UID = "hello", "uid-of-hello"
 START = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -41,7 +42,10 @@ TICK = 0.25
 
 
 class Sim:
-    def __init__(self, **spec: Any) -> None:
+    def __init__(self, name: str = NAME, **spec: Any) -> None:
+        self.name = name
+        self.uid = UID if name == NAME else f"uid-of-{name}"
+        self.link: TeamLink | None = None
         self.spec_json: dict[str, Any] = {"agent": {"image": "a"}} | spec
         self.status = SupervisorStatus()
         self.generation = 1
@@ -186,13 +190,16 @@ class Sim:
         pods = tuple(sorted(self.pods.values(), key=lambda pod: pod.run))
         newest = pods[-1] if pods else None
         return Observed(
-            name=NAME,
+            name=self.name,
             namespace="default",
-            uid=UID,
+            uid=self.uid,
             generation=self.generation,
             spec=spec,
             status=self.status,
-            mode=spec.operating_mode,
+            mode=strictest([spec.operating_mode, self.link.mode])
+            if self.link
+            else spec.operating_mode,
+            team=self.link,
             pods=pods,
             sightings=self._sightings(newest.uid) if newest else Sightings(),
             beat=self._beat(newest.uid) if newest else None,
@@ -267,7 +274,10 @@ class Sim:
         assert name not in self.pods, "the name is taken"
         assert not self.unfinished, f"a second copy beside {self.unfinished[0].name}"
         self._uids += 1
-        manifest["metadata"] |= {"uid": f"pod-{self._uids}", "resourceVersion": str(self._uids)}
+        manifest["metadata"] |= {
+            "uid": f"{self.name}-pod-{self._uids}",
+            "resourceVersion": str(self._uids),
+        }
         pod = view_pod(manifest)
         self.pods[name] = pod
         self._heartbeats.add(pod.uid)

@@ -23,7 +23,7 @@ def judge_alive(case: Case) -> Decision | None:
     if not case.alive:
         return None
     pod = max(case.alive, key=lambda one: one.run)
-    for check in (_terminating, _being_ended, _outdated, _asked_for, _agent_gone):
+    for check in (_terminating, _being_ended, _ordered, _outdated, _asked_for, _agent_gone):
         found = check(case, pod)
         if found:
             return found
@@ -36,8 +36,8 @@ def _terminating(case: Case, pod: PodView) -> Decision | None:
     message = f"Pod {pod.name} is terminating; the next run starts when it is gone"
     state = State.UPDATING if case.ready_reason == Reason.UPDATING else State.RESTARTING
     waiting = kept(case, state, message)
-    if case.ready_reason == Reason.RESTART_REQUESTED:
-        waiting = replace(waiting, reason=Reason.RESTART_REQUESTED)
+    if case.ready_reason in {Reason.RESTART_REQUESTED, Reason.GROUP_RESTART}:
+        waiting = replace(waiting, reason=case.ready_reason)
     return stuck_or(pod, waiting, case.observed.sightings.terminating)
 
 
@@ -54,6 +54,16 @@ def _being_ended(case: Case, pod: PodView) -> Decision | None:
         message = f"The agent in pod {pod.name} ended; the rest of the pod is being ended"
         ending = kept(case, State.RESTARTING, message)
     return stuck_or(pod, ending, case.observed.sightings.ended_by)
+
+
+def _ordered(case: Case, pod: PodView) -> Decision | None:
+    """The team restarts as a group, and it is our turn to stop."""
+    link = case.observed.team
+    if link is None or not link.may_stop or pod.order >= link.order:
+        return None
+    message = f"Pod {pod.name} is restarted with team {link.team} (order {link.order})"
+    decision = kept(case, State.RESTARTING, message)
+    return replace(decision, reason=Reason.GROUP_RESTART, actions=(DeletePod(pod, message),))
 
 
 def _outdated(case: Case, pod: PodView) -> Decision | None:
@@ -189,7 +199,7 @@ def _silent(case: Case, pod: PodView, verdict: BeatVerdict) -> Decision:
     )
     stored = case.stored_verdict
     is_known = stored is not None and stored.reason == verdict.reason
-    if verdict.remedy is Remedy.RESTART and not (is_known and case.status.next_restart_time):
+    if verdict.remedy is Remedy.RESTART and not (is_known and case.next_restart):
         return _sentence(case, decision)
     if stored and is_known:
         missed = case.status.missed_heartbeats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from supervisor_operator.api.v1alpha1.meta import Condition, ConditionStatus
-from supervisor_operator.core.words import ConditionType
+from supervisor_operator.core.words import ConditionType, TeamCondition
 
 MESSAGE_LIMIT = 4096
 
@@ -16,7 +16,7 @@ MESSAGE_LIMIT = 4096
 class Said:
     """What a condition shall say now."""
 
-    type: ConditionType
+    type: ConditionType | TeamCondition
     status: ConditionStatus
     reason: str
     message: str = ""

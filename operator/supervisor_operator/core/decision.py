@@ -86,6 +86,12 @@ class Case:
         return found
 
     @property
+    def next_restart(self) -> datetime | None:
+        """When the run after the newest one may start; the time of an earlier one is history."""
+        is_of_newest = self.status.run == self.ledger.run
+        return self.status.next_restart_time if is_of_newest else None
+
+    @property
     def stored_verdict(self) -> Condition | None:
         """Unresponsive=True as status holds it against the newest pod itself."""
         found = self.condition(ConditionType.UNRESPONSIVE)
@@ -165,7 +171,7 @@ def kept(case: Case, state: State, message: str) -> Decision:
         message,
         case.ledger,
         outcome=case.outcome,
-        next_restart=case.status.next_restart_time,
+        next_restart=case.next_restart,
         ended=case.newest_end(),
     )
 

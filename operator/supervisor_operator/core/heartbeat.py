@@ -98,6 +98,8 @@ def _remedy(
 ) -> tuple[Reason, Remedy, float | None]:
     on_unresponsive = observed.spec.restart.on_unresponsive
     remedy = Remedy.RESTART if on_unresponsive is OnUnresponsive.RESTART else Remedy.MARK
+    if observed.team and not observed.team.allowed and remedy is Remedy.RESTART:
+        remedy = Remedy.HOLD
     if relay_fresh:
         return silent, remedy, None
     if pod.node_lost:

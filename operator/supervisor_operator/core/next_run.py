@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from supervisor_operator.api.v1alpha1.policies import UpdateStrategyType
@@ -16,6 +17,7 @@ from supervisor_operator.core.telling import tell_back_off, tell_budget, tell_en
 from supervisor_operator.core.template import TemplateProblemError, build_pod, pod_name
 from supervisor_operator.core.words import Reason, RunReason
 
+TURN_SECONDS = 1.0
 AT_ONCE = Judgement(Fate.RESTART)
 AGENTLESS = {
     Reason.STOPPED,
@@ -69,33 +71,92 @@ def _fail(case: Case, end: LastTermination | None, reason: str) -> Decision:
 
 
 def _restart(case: Case, end: LastTermination | None, judgement: Judgement) -> Decision:
+    if is_covered(case):
+        return _by_order(case, end, judgement)
+    link = case.observed.team
+    if link and link.waits_for_order and judgement.counts:
+        return _call_the_team(case, end, judgement)
     due = _due(case, judgement)
     wait = (due - case.now.wall).total_seconds()
     is_on_record = end is None or (case.recorded is not None and not _lacks_time(case, judgement))
-    if is_on_record and wait <= 0:
+    held = _held_back(case, judgement)
+    if is_on_record and wait <= 0 and not held:
         return _create(case, end, judgement)
     name = pod_name(case.observed.name, case.ledger.run)
     nth = _nth(case, judgement)
-    message = tell_back_off(end, name, due, nth=nth)
+    message = tell_back_off(end, name, due, nth=nth) + held
     state = State.BACK_OFF if judgement.delay else State.RESTARTING
+    if link and not link.allowed and held:
+        state = State.BACK_OFF_HELD
     return Decision(
         state,
         message,
         case.ledger,
         next_restart=due if judgement.delay else None,
         ended=end,
-        check_in=max(wait, 0.0),
+        check_in=max(wait, TURN_SECONDS if held else 0.0),
     )
 
 
+def is_covered(case: Case) -> bool:
+    """The newest run ended under an order of the team that is still to be obeyed."""
+    link = case.observed.team
+    if link is None or not link.in_order or case.ledger.run == 0:
+        return False
+    return (case.newest.order if case.newest else 0) < link.order
+
+
+def _by_order(case: Case, end: LastTermination | None, judgement: Judgement) -> Decision:
+    """Start when it is our turn; only the member whose failure led to the order counts it."""
+    link = case.observed.team
+    is_on_record = end is None or case.recorded is not None
+    if link and link.may_start and is_on_record:
+        return _create(case, end, replace(judgement, counts=judgement.counts and link.is_trigger))
+    waiting = _wait_for_team(case, end, judgement, "it starts when its turn in the group comes")
+    return replace(waiting, check_in=TURN_SECONDS)
+
+
+def _call_the_team(case: Case, end: LastTermination | None, judgement: Judgement) -> Decision:
+    link = case.observed.team
+    if link and link.exhausted:
+        return _fail(case, end, Reason.TEAM_EXHAUSTED)
+    return _wait_for_team(case, end, judgement, "its team restarts as a group")
+
+
+def _wait_for_team(
+    case: Case, end: LastTermination | None, judgement: Judgement, why: str
+) -> Decision:
+    how = tell_end(end) if end else "stopped"
+    name = pod_name(case.observed.name, case.ledger.run)
+    return Decision(
+        State.WAITING_FOR_TEAM,
+        f"Pod {name} ended: {how}; {why}",
+        case.ledger,
+        next_restart=_due(case, judgement) if judgement.counts else None,
+        ended=end,
+    )
+
+
+def _held_back(case: Case, judgement: Judgement) -> str:
+    """Why the team does not let a failed agent start yet; empty where it does."""
+    link = case.observed.team
+    if link is None or not judgement.counts:
+        return ""
+    if not link.allowed:
+        return "; held back: more members are unhealthy than maxUnhealthy"
+    if not link.has_slot:
+        return "; it waits for its turn (maxConcurrentRestarts)"
+    return ""
+
+
 def _lacks_time(case: Case, judgement: Judgement) -> bool:
-    return bool(judgement.delay) and case.status.next_restart_time is None
+    return bool(judgement.delay) and case.next_restart is None
 
 
 def _due(case: Case, judgement: Judgement) -> datetime:
     """When the next run may start; a time far off means a clock that was set, and is cut."""
     latest = case.now.after(judgement.delay)
-    planned = case.status.next_restart_time
+    planned = case.next_restart
     if not judgement.delay or planned is None:
         return latest
     return min(planned, latest)
@@ -139,14 +200,14 @@ def _reason(case: Case, end: LastTermination | None) -> RunReason:
     """Why there is a new run, in one word for people."""
     said = case.ready_reason
     is_outdated = case.newest is not None and case.newest.template_hash != case.wanted_hash
-    if case.ledger.run == 0:
-        return RunReason.FIRST
-    if said in AGENTLESS:
-        return RunReason.STARTED
-    if said == Reason.UPDATING or is_outdated:
-        return RunReason.TEMPLATE
-    if said == Reason.RESTART_REQUESTED or case.is_settled or _is_renewed(case):
-        return RunReason.REQUESTED
-    if end is None or end.reason in LOST:
-        return RunReason.POD_LOST
-    return RunReason.UNRESPONSIVE if end.reason in HANGS else RunReason.FAILED
+    is_asked = said == Reason.RESTART_REQUESTED or case.is_settled or _is_renewed(case)
+    reasons = (
+        (case.ledger.run == 0, RunReason.FIRST),
+        (said in AGENTLESS, RunReason.STARTED),
+        (is_covered(case), RunReason.GROUP),
+        (said == Reason.UPDATING or is_outdated, RunReason.TEMPLATE),
+        (is_asked, RunReason.REQUESTED),
+        (end is None or end.reason in LOST, RunReason.POD_LOST),
+        (end is not None and end.reason in HANGS, RunReason.UNRESPONSIVE),
+    )
+    return next((reason for applies, reason in reasons if applies), RunReason.FAILED)

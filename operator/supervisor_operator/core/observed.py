@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from supervisor_operator.api.v1alpha1.meta import OperatingMode
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
-from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.api.v1alpha1.supervisor_status import LedTeam, SupervisorStatus
+from supervisor_operator.core.link import TeamLink
 from supervisor_operator.core.tree import TreeView
 
 
@@ -56,6 +57,7 @@ class PodView:
     forgiven: int = 0
     template_hash: str = ""
     request: str = ""
+    order: int = 0
     run_reason: str = ""
     ended_by: str = ""
     phase: str = "Pending"
@@ -160,6 +162,9 @@ class Observed:
     node_grace_seconds: float = 60.0
     relay_image: str = ""
     beat_column: BeatColumn = BeatColumn.KEEP
+    team: TeamLink | None = None
+    teams: tuple[LedTeam, ...] = ()
+    """Teams that name this Supervisor in supervisorRef."""
     tree: TreeView = field(default_factory=TreeView)
     invalid: str = ""
     """Why the models refuse the stored object; spec then holds defaults only."""

@@ -17,7 +17,7 @@ from supervisor_operator.core.alive import judge_alive, kill_hung
 from supervisor_operator.core.decision import Case, Decision, kept, stuck_or
 from supervisor_operator.core.events import Note, notes_between
 from supervisor_operator.core.housekeeping import tidy_up
-from supervisor_operator.core.next_run import judge_next_run
+from supervisor_operator.core.next_run import is_covered, judge_next_run
 from supervisor_operator.core.observed import Now, Observed
 from supervisor_operator.core.refusals import judge_refusal
 from supervisor_operator.core.states import State
@@ -123,7 +123,9 @@ def _ended_for_good(case: Case) -> Decision | None:
         return None
     request = case.spec.restart_request
     asked = bool(request) and request != outcome.restart_request
-    if asked or outcome.template_hash != case.wanted_hash:
+    link = case.observed.team
+    ordered = link is not None and link.is_request and is_covered(case)
+    if asked or ordered or outcome.template_hash != case.wanted_hash:
         decision = kept(case, State.STARTING, "Starting again")
         fresh = case.ledger.forgive()
         return replace(

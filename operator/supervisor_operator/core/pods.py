@@ -43,6 +43,7 @@ def view_pod(pod: Json) -> PodView:
         forgiven=_number(marks.get(Mark.FORGIVEN)),
         template_hash=marks.get(Mark.TEMPLATE, ""),
         request=marks.get(Mark.REQUEST, ""),
+        order=_number(marks.get(Mark.ORDER)),
         run_reason=marks.get(Mark.REASON, ""),
         ended_by=marks.get(Mark.ENDED_BY, ""),
         phase=status.get("phase", "Pending"),

@@ -45,6 +45,12 @@ class State(Enum):
     HELD = Row(None, Health.UNRESPONSIVE, FALSE, None, Reason.REMEDIATION_HELD)
     KILL_REFUSED = Row(None, Health.UNRESPONSIVE, FALSE, Reason.KILL_REFUSED, stalled=True)
     BACK_OFF = Row(Phase.SPAWNING, Health.UNKNOWN, FALSE, Reason.BACK_OFF, Reason.RESTARTING)
+    WAITING_FOR_TEAM = Row(
+        Phase.SPAWNING, Health.UNKNOWN, FALSE, Reason.WAITING_FOR_TEAM, Reason.WAITING_FOR_TEAM
+    )
+    BACK_OFF_HELD = Row(
+        Phase.SPAWNING, Health.UNKNOWN, FALSE, Reason.BACK_OFF, Reason.REMEDIATION_HELD
+    )
     RESTARTING = Row(Phase.SPAWNING, Health.UNKNOWN, UNKNOWN, Reason.RESTARTING, Reason.RESTARTING)
     UPDATING = Row(Phase.SPAWNING, Health.UNKNOWN, UNKNOWN, Reason.UPDATING, Reason.UPDATING)
     STUCK = Row(None, Health.UNKNOWN, FALSE, Reason.POD_STUCK, Reason.RESTARTING)

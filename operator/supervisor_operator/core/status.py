@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from supervisor_operator.api.v1alpha1.meta import ConditionStatus, OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
-from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.api.v1alpha1.supervisor_status import MemberOf, SupervisorStatus
 from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.decision import Case, Decision
 from supervisor_operator.core.observed import BeatColumn
@@ -47,6 +47,7 @@ def compute_status(case: Case, decision: Decision) -> SupervisorStatus:
             **_pod_fields(case, decision),
             **_beat_fields(case, decision),
             **_tree_fields(case),
+            **_team_fields(case),
         }
     )
 
@@ -109,6 +110,17 @@ def _tree_fields(case: Case) -> dict[str, object]:
     return {
         "hierarchy_level": len(tree.lineage.ancestors),
         "children": count(tree.children) if tree.children else None,
+    }
+
+
+def _team_fields(case: Case) -> dict[str, object]:
+    link, led = case.observed.team, case.observed.teams
+    member = MemberOf(team=link.team, member=link.member, role=link.role) if link else None
+    return {
+        "member_of": member,
+        "teams": list(led) or None,
+        "total_teams": len(led) if led else None,
+        "total_members": sum(team.members for team in led) if led else None,
     }
 
 

@@ -63,6 +63,8 @@ def _why(case: Case, verdict: BeatVerdict) -> str:
         return (
             "the relay is not running, so the agent is left alone; the kubelet restarts the relay"
         )
+    if case.observed.team and not case.observed.team.allowed:
+        return "more members of its team are unhealthy than maxUnhealthy, so none is restarted"
     if case.observed.storm:
         return "most agents of this namespace are silent at once, so none of them is restarted"
     if verdict.relay_fresh:
@@ -76,6 +78,7 @@ def tell_budget(case: Case, reason: str) -> str:
     why = {
         Reason.BUDGET_EXHAUSTED: f"all {most} restarts are used up" if most else "maxRestarts is 0",
         Reason.EXIT_CODE_RULE: "a rule in restart.exitCodes says Fail",
+        Reason.TEAM_EXHAUSTED: "maxTeamRestarts of its team is used up",
     }.get(Reason(reason), "restart.policy is Never")
     return (
         f"{why}; its pod and status.lastTermination are kept. "

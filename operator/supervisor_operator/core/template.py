@@ -79,7 +79,7 @@ def build_pod(observed: Observed, ledger: Ledger, reason: RunReason) -> Json:
             "namespace": observed.namespace,
             "labels": (meta.labels if meta and meta.labels else {}) | labels,
             "annotations": (meta.annotations if meta and meta.annotations else {})
-            | _marks(spec, ledger, reason),
+            | _marks(observed, ledger, reason),
             "ownerReferences": [_owner(f"{GROUP}/{VERSION}", "Supervisor", observed)],
         },
         "spec": pod_spec,
@@ -113,7 +113,8 @@ def _owner(api_version: str, kind: str, owner: Observed | PodView) -> Json:
     return reference | {"controller": True}
 
 
-def _marks(spec: SupervisorSpec, ledger: Ledger, reason: RunReason) -> dict[str, str]:
+def _marks(observed: Observed, ledger: Ledger, reason: RunReason) -> dict[str, str]:
+    spec = observed.spec
     marks = {
         Mark.RESTARTS: str(ledger.restarts),
         Mark.COUNTED: str(ledger.counted),
@@ -122,6 +123,8 @@ def _marks(spec: SupervisorSpec, ledger: Ledger, reason: RunReason) -> dict[str,
         Mark.REQUEST: spec.restart_request or "",
         Mark.REASON: reason,
     }
+    if observed.team and observed.team.order:
+        marks[Mark.ORDER] = str(observed.team.order)
     if spec.config is not None:
         marks[Mark.CONFIG] = json.dumps(spec.config, sort_keys=True)
     return {str(key): value for key, value in marks.items()}

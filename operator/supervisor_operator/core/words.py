@@ -14,6 +14,8 @@ MANAGED_SELECTOR = f"{MANAGED_BY}={MANAGER}"
 class Label(StrEnum):
     SUPERVISOR = f"{RESERVED_PREFIX}supervisor"
     RUN = f"{RESERVED_PREFIX}run"
+    TEAM = f"{RESERVED_PREFIX}team"
+    MEMBER = f"{RESERVED_PREFIX}member"
 
 
 class Mark(StrEnum):
@@ -25,6 +27,7 @@ class Mark(StrEnum):
     TEMPLATE = f"{RESERVED_PREFIX}template-hash"
     REQUEST = f"{RESERVED_PREFIX}restart-request"
     REASON = f"{RESERVED_PREFIX}reason"
+    ORDER = f"{RESERVED_PREFIX}team-order"
     CONFIG = f"{RESERVED_PREFIX}config"
     ENDED_BY = f"{RESERVED_PREFIX}ended-by"
 
@@ -38,6 +41,16 @@ class ConditionType(StrEnum):
     SUCCEEDED = "Succeeded"
     PARENT_RESOLVED = "ParentResolved"
     CHILDREN_HEALTHY = "ChildrenHealthy"
+
+
+class TeamCondition(StrEnum):
+    READY = "Ready"
+    DEGRADED = "Degraded"
+    REMEDIATION_ALLOWED = "RemediationAllowed"
+    SUPERVISOR_RESOLVED = "SupervisorResolved"
+    MEMBERS_RESOLVED = "MembersResolved"
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
 
 
 class Reason(StrEnum):
@@ -70,6 +83,15 @@ class Reason(StrEnum):
     CHILDREN_FAILED = "ChildrenFailed"
     CHILDREN_FINISHED = "ChildrenFinished"
     DEGRADED = "Degraded"
+    GROUP_RESTART = "GroupRestart"
+    WAITING_FOR_TEAM = "WaitingForTeam"
+    MEMBERS_HEALTHY = "MembersHealthy"
+    MEMBERS_FAILED = "MembersFailed"
+    WITHIN_LIMIT = "WithinLimit"
+    TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
+    SUPERVISOR_GONE = "SupervisorGone"
+    SUPERVISOR_NOT_FOUND = "SupervisorNotFound"
+    TEAM_EXHAUSTED = "TeamRestartBudgetExhausted"
     RESOLVED = "Resolved"
     INVALID_SPEC = "InvalidSpec"
     INVALID_TEMPLATE = "InvalidTemplate"
@@ -93,6 +115,7 @@ class RunReason(StrEnum):
     FAILED = "AgentFailed"
     UNRESPONSIVE = "Unresponsive"
     POD_LOST = "PodLost"
+    GROUP = "GroupRestart"
 
 
 class EndedBy(StrEnum):
@@ -120,3 +143,6 @@ class EventReason(StrEnum):
     REMEDIATION_HELD = "RemediationHeld"
     FLEET_GUARD = "FleetGuard"
     TEMPLATE_REFUSED = "TemplateRefused"
+    MEMBER_JOINED = "MemberJoined"
+    MEMBER_LEFT = "MemberLeft"
+    GROUP_RESTART = "GroupRestart"

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from supervisor_operator.core.pods import controller_of
 from supervisor_operator.kube.cluster import Cluster, Object, Resource
 from supervisor_operator.queue import Key
 
@@ -34,6 +35,7 @@ class Customs:
         self.resource = resource
         self._on_change = on_change
         self._items: dict[Key, Object] = {}
+        self._owned: dict[str, set[Key]] = {}
         self._awaited: dict[Key, str] = {}
         self._swept = False
         self._sweep_wanted = asyncio.Event()
@@ -50,6 +52,10 @@ class Customs:
     def get(self, key: Key) -> Object | None:
         return self._items.get(key)
 
+    def owned_by(self, uid: str) -> tuple[Key, ...]:
+        """Keys of the objects whose controlling owner has this uid."""
+        return tuple(self._owned.get(uid, ()))
+
     def keys(self) -> tuple[Key, ...]:
         return tuple(self._items)
 
@@ -60,17 +66,35 @@ class Customs:
         """Take an event of kopf's watch."""
         key = _key(item)
         if kind is None and self._whole.is_set():
-            self._swept = False
-            self._sweep_wanted.set()
+            self.doubt()
         self._arrived(key)
         known = self._items.get(key)
         if known and _revision(known) > _revision(item):
             return
         if kind == "DELETED":
-            self._items.pop(key, None)
+            self._drop(key)
         else:
-            self._items[key] = _slim(item)
+            self._set(key, item)
         self._on_change(key)
+
+    def _set(self, key: Key, item: Object) -> None:
+        self._drop(key)
+        self._items[key] = _slim(item)
+        if owner := controller_of(item):
+            self._owned.setdefault(owner, set()).add(key)
+
+    def _drop(self, key: Key) -> None:
+        known = self._items.pop(key, None)
+        owner = controller_of(known) if known else ""
+        if owner in self._owned:
+            self._owned[owner].discard(key)
+            if not self._owned[owner]:
+                del self._owned[owner]
+
+    def doubt(self) -> None:
+        """Something here may be gone: compare at once, and until then nothing is created."""
+        self._swept = False
+        self._sweep_wanted.set()
 
     def put(self, item: Object) -> None:
         """Take the answer to a write of our own."""
@@ -78,7 +102,7 @@ class Customs:
         known = self._items.get(key)
         is_same = known is not None and _uid(known) == _uid(item)
         if known and is_same and _revision(known) < _revision(item):
-            self._items[key] = _slim(item)
+            self._set(key, item)
 
     async def wait_whole(self) -> None:
         """Until, for the first time, everything that a LIST showed has come from kopf too."""
@@ -114,7 +138,7 @@ class Customs:
         there = {_key(item): _uid(item) for listing in listings for item in listing.items}
         for key, item in list(self._items.items()):
             if there.get(key) != _uid(item) and _revision(item) <= revision:
-                del self._items[key]
+                self._drop(key)
                 self._on_change(key)
         self._awaited = {key: uid for key, uid in there.items() if key not in self._items}
         self._swept = not self._sweep_wanted.is_set()

@@ -9,12 +9,14 @@ from pydantic import ValidationError
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
 from supervisor_operator.core.observed import BeatColumn, Now, Observed, PodView, Sightings
+from supervisor_operator.core.tree import strictest
 from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.family import Family
 from supervisor_operator.kube.heartbeats import BeatObject
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.storm import StormWatch
+from supervisor_operator.kube.teams import Teams
 from supervisor_operator.kube.times import PodTimes
 
 
@@ -28,6 +30,7 @@ class World:
     times: PodTimes
     storm: StormWatch
     family: Family
+    teams: Teams
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ def observe(
     newest = pods[-1] if pods else None
     key = (metadata["namespace"], metadata["name"])
     tree = world.family.tree(key)
+    link = world.teams.link(item, now.wall)
+    mode = world.family.mode(key, spec.operating_mode, tree.lineage)
     return Observed(
         name=metadata["name"],
         namespace=metadata["namespace"],
@@ -56,7 +61,7 @@ def observe(
         generation=metadata.get("generation", 0),
         spec=spec,
         status=status,
-        mode=world.family.mode(key, spec.operating_mode, tree.lineage),
+        mode=strictest([mode, link.mode]) if link else mode,
         pods=pods,
         sightings=world.times.sightings(newest.uid, now.mono) if newest else Sightings(),
         beat=world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None,
@@ -66,6 +71,8 @@ def observe(
         node_grace_seconds=around.node_grace_seconds,
         relay_image=around.relay_image,
         beat_column=around.beat_column,
+        team=link,
+        teams=world.teams.led_by(key),
         tree=tree,
         invalid=invalid,
     )

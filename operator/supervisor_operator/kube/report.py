@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import count
 
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.api.v1alpha1.team_status import TeamStatus
 from supervisor_operator.core.events import Note
 from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import ClusterError, NotFoundError
@@ -26,7 +27,7 @@ REMEMBERED = 10_000
 _log = logging.getLogger(__name__)
 
 
-def dump_status(status: SupervisorStatus) -> Object:
+def dump_status(status: SupervisorStatus | TeamStatus) -> Object:
     dumped: Object = status.model_dump(by_alias=True, mode="json", exclude_none=True)
     return dumped
 

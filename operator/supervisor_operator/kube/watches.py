@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import view_pod
 from supervisor_operator.core.words import MANAGED_SELECTOR, Label
 from supervisor_operator.kube.beats import BeatBook
@@ -17,6 +18,7 @@ from supervisor_operator.kube.observe import World
 from supervisor_operator.kube.reflector import Reflector
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.storm import StormWatch
+from supervisor_operator.kube.teams import Teams
 from supervisor_operator.kube.times import PodTimes
 from supervisor_operator.queue import Key
 
@@ -31,19 +33,22 @@ class Watches:
         cluster: Cluster,
         namespaces: tuple[str | None, ...],
         supervisors: Customs,
+        teams: Customs,
         order: Callable[[Key], None],
         *,
         clock: Callable[[], float],
         on_beat: Callable[[float], None],
     ) -> None:
         beats = BeatBook(clock, on_beat)
+        pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
         self.world = World(
-            pods=Store(view_pod, lambda pod: pod.owner),
+            pods=pods,
             heartbeats=Store(view_heartbeat, lambda beat: beat.owner),
             beats=beats,
             times=PodTimes(clock),
             storm=StormWatch(beats.count, clock),
             family=Family(supervisors),
+            teams=Teams(teams, supervisors, pods),
         )
         self._cluster = cluster
         self._supervisors = supervisors

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from supervisor_operator.backoff import backoff
 from supervisor_operator.errors import (
@@ -20,7 +19,7 @@ from supervisor_operator.errors import (
     TransientError,
 )
 from supervisor_operator.queue import Key, WorkQueue
-from supervisor_operator.reconcile import NotYetError, Outcome, Reconciler
+from supervisor_operator.reconcile import NotYetError, Outcome
 from supervisor_operator.snapshot import Event, SnapshotBoard
 from supervisor_operator.workers import NOT_YET_SECONDS, Resync, work
 
@@ -34,7 +33,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-class Scripted(Reconciler):
+class Scripted:
     """Passes that end as told, one after the other, and then well."""
 
     def __init__(self, script: list[Outcome | Exception]) -> None:
@@ -42,7 +41,6 @@ class Scripted(Reconciler):
         self.seconds = 0.0
         self.passes: list[tuple[Key, float]] = []
 
-    @override
     async def reconcile(self, key: Key) -> Outcome:
         self.passes.append((key, now()))
         await asyncio.sleep(self.seconds)
@@ -65,7 +63,7 @@ class Workshop:
         self.reconciler = Scripted(self.script)
 
     def start(self) -> asyncio.Task[None]:
-        return asyncio.create_task(work(self.queue, self.reconciler, self.board))
+        return asyncio.create_task(work(self.queue, self.reconciler.reconcile, self.board))
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[list[str]]:

@@ -83,6 +83,8 @@ class TeamStatus(WireModel):
     """Supervisor of the LEAD."""
     order: TeamOrder | None = None
     """The group restart in force."""
+    handled_restart_request: Word | None = None
+    """The restartRequest that was answered last; a new value asks for another group restart."""
     order_times: Annotated[list[AwareDatetime], Field(max_length=1000)] | None = None
     """Group restarts within the window."""
     members: Annotated[list[MemberStatus], Field(max_length=250)] | None = None

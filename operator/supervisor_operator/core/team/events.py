@@ -1,0 +1,59 @@
+"""The story of a team as Events: who joined and left, what was ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from supervisor_operator.api.v1alpha1.meta import Condition
+from supervisor_operator.api.v1alpha1.team_status import MemberStatus, TeamOrder, TeamStatus
+from supervisor_operator.core.events import Note
+from supervisor_operator.core.words import EventReason, Reason, TeamCondition
+
+Stay = tuple[str, str, str | None]
+
+
+def team_notes(old: TeamStatus, new: TeamStatus, order: TeamOrder | None) -> tuple[Note, ...]:
+    return (*_stays(old, new), *_orders(order), *_stalls(old, new), *_supervisor(old, new))
+
+
+def _present(status: TeamStatus) -> dict[Stay, MemberStatus]:
+    return {
+        (stay.name, stay.supervisor, stay.agent_id): stay
+        for stay in status.members or ()
+        if stay.left_at is None
+    }
+
+
+def _stays(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
+    before, after = _present(old), _present(new)
+    for key in after.keys() - before.keys():
+        stay = after[key]
+        text = f"{stay.supervisor} joined as {stay.name} ({stay.role})"
+        yield Note(EventReason.MEMBER_JOINED, text)
+    for key in before.keys() - after.keys():
+        yield Note(EventReason.MEMBER_LEFT, f"{before[key].supervisor} left ({before[key].name})")
+
+
+def _orders(order: TeamOrder | None) -> Iterator[Note]:
+    if order is None:
+        return
+    cause = order.trigger.supervisor if order.trigger else "restartRequest"
+    text = f"Order {order.id}: {len(order.members)} members restart together because of {cause}"
+    yield Note(EventReason.GROUP_RESTART, text, warning=order.trigger is not None)
+
+
+def _get(status: TeamStatus, kind: TeamCondition) -> Condition | None:
+    return next((one for one in status.conditions or () if one.type == kind), None)
+
+
+def _stalls(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
+    before, after = (_get(status, TeamCondition.STALLED) for status in (old, new))
+    if after and (before is None or before.reason != after.reason):
+        yield Note(Reason(after.reason), after.message, warning=True)
+
+
+def _supervisor(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
+    before, after = (_get(status, TeamCondition.SUPERVISOR_RESOLVED) for status in (old, new))
+    is_new = after is not None and (before is None or before.reason != after.reason)
+    if after and is_new and after.reason == Reason.SUPERVISOR_GONE:
+        yield Note(Reason.SUPERVISOR_GONE, after.message, warning=True)

@@ -1,0 +1,265 @@
+"""Who belongs to which team, as the stores show it: links for agents, views for teams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from supervisor_operator.api.v1alpha1.supervisor_status import LedTeam, OutcomeType
+from supervisor_operator.api.v1alpha1.team import TeamSpec
+from supervisor_operator.api.v1alpha1.team_status import TeamStatus
+from supervisor_operator.core.link import TeamLink
+from supervisor_operator.core.observed import PodView
+from supervisor_operator.core.pods import controller_of
+from supervisor_operator.core.team.members import Wanted, wanted_agents
+from supervisor_operator.core.team.observed import AgentView, PodStamp, TeamObserved
+from supervisor_operator.core.team.orders import Line, link_of
+from supervisor_operator.core.team.plan import line_of
+from supervisor_operator.core.words import Reason
+from supervisor_operator.kube.cluster import Object
+from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.family import HEALTHS, PHASES, mode_of
+from supervisor_operator.kube.store import Store
+from supervisor_operator.queue import Key
+
+BACKING_OFF = {Reason.BACK_OFF, Reason.WAITING_FOR_TEAM}
+
+
+class Teams:
+    def __init__(self, teams: Customs, supervisors: Customs, pods: Store[PodView]) -> None:
+        self._teams = teams
+        self._supervisors = supervisors
+        self._pods = pods
+        self._wanted: dict[Key, tuple[Wanted, ...]] = {}
+        self._claims: defaultdict[Key, set[str]] = defaultdict(set)
+        self._leads: defaultdict[Key, set[str]] = defaultdict(set)
+        self._specs: dict[Key, tuple[str, int, TeamSpec, str]] = {}
+
+    def note(self, key: Key) -> set[Key]:
+        """Take a change of a team; tells which Supervisors it concerns."""
+        concerned = self._forget(key)
+        item = self._teams.get(key)
+        if item is None:
+            return concerned
+        spec, _ = self._spec(key, item)
+        self._wanted[key] = wanted_agents(key[1], spec)
+        for one in self._wanted[key]:
+            self._claims[key[0], one.supervisor].add(key[1])
+        if spec.supervisor_ref:
+            self._leads[key[0], spec.supervisor_ref.name].add(key[1])
+        return concerned | self._concerned(key, spec)
+
+    def teams_of(self, supervisor: Key) -> set[Key]:
+        """Teams that name or own the Supervisor, or that it leads."""
+        names = self._claims.get(supervisor, set()) | self._leads.get(supervisor, set())
+        item = self._supervisors.get(supervisor)
+        owner = self._owner(supervisor[0], item) if item else None
+        return {(supervisor[0], name) for name in names | ({owner} if owner else set())}
+
+    def mates(self, supervisor: Key, now: datetime) -> set[Key]:
+        """Members whose next step may depend on this one's, while something is under way."""
+        found: set[Key] = set()
+        for key in self.teams_of(supervisor):
+            line = self._line(key, now)
+            if line is None:
+                continue
+            names = [agent.name for agent in line.ordered]
+            is_pending = any(agent.order < line.order_id for agent in line.ordered)
+            if is_pending and supervisor[1] in names:
+                place = names.index(supervisor[1])
+                near = {
+                    *names[:1],
+                    *names[max(0, place - 1) : place],
+                    *names[place + 1 : place + 2],
+                }
+                found |= {(key[0], name) for name in near}
+            found |= {(key[0], agent.name) for agent in line.agents if agent.backing_off}
+        return found - {supervisor}
+
+    def link(self, item: Object, now: datetime) -> TeamLink | None:
+        """What its team asks of this Supervisor."""
+        metadata = item["metadata"]
+        supervisor = (metadata["namespace"], metadata["name"])
+        team = self._team_of(supervisor, item)
+        line = self._line((supervisor[0], team), now) if team else None
+        if team is None or line is None:
+            return None
+        wanted = self._wanted.get((supervisor[0], team), ())
+        mine = next((one for one in wanted if one.supervisor == supervisor[1]), None)
+        if mine is None:
+            return None
+        return link_of(line, supervisor[1], team=team, member=mine.member, role=mine.role)
+
+    def led_by(self, supervisor: Key) -> tuple[LedTeam, ...]:
+        names = sorted(self._leads.get(supervisor, ()))
+        items = (self._teams.get((supervisor[0], name)) for name in names)
+        return tuple(_led(item) for item in items if item)
+
+    def observe(self, key: Key, item: Object) -> TeamObserved:
+        metadata = item["metadata"]
+        spec, invalid = self._spec(key, item)
+        wanted = self._wanted.get(key) or wanted_agents(key[1], spec)
+        owned = {name for _, name in self._supervisors.owned_by(metadata["uid"])}
+        names = owned | {one.supervisor for one in wanted}
+        ref = spec.supervisor_ref
+        return TeamObserved(
+            name=key[1],
+            namespace=key[0],
+            uid=metadata["uid"],
+            generation=metadata.get("generation", 0),
+            spec=spec,
+            status=_status(item),
+            agents=self._agents(key[0], names),
+            held_by_others=self._held_by_others(key, wanted),
+            supervisor_there=ref is None or self._supervisors.get((key[0], ref.name)) is not None,
+            invalid=invalid,
+        )
+
+    def _line(self, key: Key, now: datetime) -> Line | None:
+        item = self._teams.get(key)
+        if item is None or "deletionTimestamp" in item["metadata"]:
+            return None
+        observed = self.observe(key, item)
+        return line_of(observed, self._wanted.get(key, ()), now)
+
+    def _spec(self, key: Key, item: Object) -> tuple[TeamSpec, str]:
+        """Parsed once per generation; one that cannot be read keeps the last that could."""
+        uid, generation = item["metadata"]["uid"], item["metadata"].get("generation", 0)
+        known = self._specs.get(key)
+        if known and known[:2] == (uid, generation):
+            return known[2], known[3]
+        try:
+            spec, invalid = TeamSpec.model_validate(item["spec"]), ""
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in ("spec", *first["loc"]))
+            spec = known[2] if known and known[0] == uid else TeamSpec()
+            invalid = f"{where}: {first['msg']}"
+        self._specs[key] = (uid, generation, spec, invalid)
+        return spec, invalid
+
+    def _forget(self, key: Key) -> set[Key]:
+        known = self._specs.get(key)
+        concerned = self._concerned(key, known[2]) if known else set()
+        for one in self._wanted.pop(key, ()):
+            _discard(self._claims, (key[0], one.supervisor), key[1])
+        if known and known[2].supervisor_ref:
+            _discard(self._leads, (key[0], known[2].supervisor_ref.name), key[1])
+        if self._teams.get(key) is None:
+            self._specs.pop(key, None)
+        return concerned
+
+    def _concerned(self, key: Key, spec: TeamSpec) -> set[Key]:
+        names = {one.supervisor for one in self._wanted.get(key, ())}
+        if spec.supervisor_ref:
+            names.add(spec.supervisor_ref.name)
+        return {(key[0], name) for name in names}
+
+    def _owner(self, namespace: str, item: Object) -> str | None:
+        uid = controller_of(item)
+        for owner in item["metadata"].get("ownerReferences") or ():
+            if owner["uid"] == uid and owner.get("kind") == self._teams.resource.kind:
+                team = self._teams.get((namespace, owner["name"]))
+                return owner["name"] if team and team["metadata"]["uid"] == uid else None
+        return None
+
+    def _team_of(self, supervisor: Key, item: Object) -> str | None:
+        """Its owner; else, of the teams that name it, the one it belonged to before, or longest."""
+        owner = self._owner(supervisor[0], item)
+        if owner:
+            return owner
+        claims = self._claims.get(supervisor, set())
+        before = (item["status"].get("memberOf") or {}).get("team")
+        if before in claims:
+            return str(before)
+        return min(claims, key=lambda team: self._seniority(supervisor, team), default=None)
+
+    def _seniority(self, supervisor: Key, team: str) -> tuple[str, str, str]:
+        item = self._teams.get((supervisor[0], team)) or {"metadata": {}, "status": {}}
+        stays = item["status"].get("members") or ()
+        joined = [
+            stay.get("joinedAt") or "~"
+            for stay in stays
+            if stay["supervisor"] == supervisor[1] and not stay.get("leftAt")
+        ]
+        return min(joined, default="~"), item["metadata"].get("creationTimestamp", ""), team
+
+    def _held_by_others(self, key: Key, wanted: Iterable[Wanted]) -> dict[str, str]:
+        held = {}
+        for one in wanted:
+            item = self._supervisors.get((key[0], one.supervisor))
+            team = self._team_of((key[0], one.supervisor), item) if item else None
+            if one.spec is None and team is not None and team != key[1]:
+                held[one.supervisor] = team
+        return held
+
+    def _agents(self, namespace: str, names: Iterable[str]) -> dict[str, AgentView]:
+        items = ((name, self._supervisors.get((namespace, name))) for name in names)
+        return {
+            name: view_agent(item, self._pods.of(item["metadata"]["uid"]))
+            for name, item in items
+            if item
+        }
+
+
+def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:
+    metadata, status, spec = item["metadata"], item["status"], item["spec"]
+    conditions = {one["type"]: one for one in status.get("conditions") or ()}
+    reason = conditions.get("Ready", {}).get("reason")
+    outcome = status.get("outcome") or {}
+    failed = outcome.get("type") == OutcomeType.FAILED
+    beat = spec.get("heartbeat") or {}
+    return AgentView(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        owner=controller_of(item),
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        spec=spec,
+        resource_version=metadata["resourceVersion"],
+        mode=mode_of(item),
+        phase=PHASES.get(status.get("phase", "")),
+        health=HEALTHS.get(status.get("health", "")),
+        restarts=status.get("restarts") or 0,
+        finished=outcome.get("type") == OutcomeType.FINISHED,
+        failed=failed,
+        failed_reason=outcome.get("reason", "") if failed else "",
+        waiting=reason == Reason.WAITING_FOR_TEAM,
+        backing_off=reason in BACKING_OFF,
+        next_restart=_time(status.get("nextRestartTime")),
+        last_restart=_time(status.get("lastRestartTime")),
+        pod_uid=status.get("podUID", ""),
+        startup_seconds=beat.get("startupSeconds") or 120,
+        pods=tuple(PodStamp(pod.run, pod.order, pod.finished) for pod in pods),
+    )
+
+
+def _status(item: Object) -> TeamStatus:
+    try:
+        return TeamStatus.model_validate(item["status"])
+    except ValidationError:
+        return TeamStatus()
+
+
+def _led(item: Object) -> LedTeam:
+    status = item["status"]
+    present = [stay for stay in status.get("members") or () if not stay.get("leftAt")]
+    return LedTeam(
+        id=item["metadata"]["uid"],
+        name=item["metadata"]["name"],
+        objective=item["spec"].get("objective"),
+        members=len(present),
+        active=sum(stay.get("phase") == "ACTIVE" for stay in present),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _discard(index: defaultdict[Key, set[str]], key: Key, name: str) -> None:
+    index[key].discard(name)
+    if not index[key]:
+        del index[key]

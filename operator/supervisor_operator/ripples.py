@@ -1,0 +1,78 @@
+"""What a change of one object means for others: which keys shall be looked at, and how soon.
+
+Whoever may have to obey is looked at now. A roll-up to parents and teams can wait, so that many
+changes below cost one write above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from supervisor_operator.core.words import Reason
+from supervisor_operator.kube.cluster import TEAMS
+from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.observe import World
+from supervisor_operator.queue import Key, WorkQueue
+
+ROLL_UP_SECONDS = 5.0
+
+
+def team_key(key: Key) -> Key:
+    return (key[0], key[1], TEAMS.kind)
+
+
+class Ripples:
+    def __init__(
+        self, queue: WorkQueue, supervisors: Customs, wall: Callable[[], datetime]
+    ) -> None:
+        self._queue = queue
+        self._supervisors = supervisors
+        self._wall = wall
+        self._generations: dict[Key, int] = {}
+        self.world: World
+
+    def on_pod(self, supervisor: Key) -> None:
+        self._queue.add(supervisor)
+        self._tell_mates(supervisor)
+
+    def on_supervisor(self, key: Key) -> None:
+        above, below = self.world.family.note(key)
+        self._queue.add(key)
+        for child in below:
+            self._queue.add(child)
+        for parent in above:
+            self._queue.add_after(parent, ROLL_UP_SECONDS)
+        self._tell_mates(key)
+        self._tell_teams(key)
+
+    def on_team(self, key: Key) -> None:
+        self._queue.add(team_key(key))
+        for supervisor in self.world.teams.note(key):
+            if self._supervisors.get(supervisor):
+                self._queue.add(supervisor)
+
+    def _tell_mates(self, key: Key) -> None:
+        for mate in self.world.teams.mates(key, self._wall()):
+            self._queue.add(mate)
+
+    def _tell_teams(self, key: Key) -> None:
+        """At once where it came, went, was edited or calls for the group; else soon."""
+        is_urgent = self._is_new(key) or self._calls(key)
+        for team in self.world.teams.teams_of(key):
+            self._queue.add_after(team_key(team), 0.0 if is_urgent else ROLL_UP_SECONDS)
+
+    def _is_new(self, key: Key) -> bool:
+        item = self._supervisors.get(key)
+        if item is None:
+            self._generations.pop(key, None)
+            return True
+        generation = item["metadata"].get("generation", 0)
+        before = self._generations.get(key)
+        self._generations[key] = generation
+        return bool(before != generation)
+
+    def _calls(self, key: Key) -> bool:
+        item = self._supervisors.get(key)
+        conditions = item["status"].get("conditions") or () if item else ()
+        return any(one["reason"] == Reason.WAITING_FOR_TEAM for one in conditions)

@@ -1,0 +1,86 @@
+"""`python -m tests.bench`: play the story, print the table, and keep it where it is complete."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.bench import page
+from tests.bench.rows import table
+from tests.bench.say import BenchError, say
+from tests.bench.story import EVERYTHING, Order, Run, play
+from tests.cluster.errors import ClusterError
+from tests.cluster.places import CHECKOUT
+
+AGENTS = 1000
+WINDOW_SECONDS = 120.0
+LIMIT_SECONDS = 1800.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    order = Order(options.agents, options.window, options.only)
+    load = page.load_average()
+    say(f"{order.agents} agents, {options.runs} run(s), load average {load}")
+    try:
+        runs = asyncio.run(_play_all(order, options.runs))
+    except (BenchError, ClusterError, TimeoutError) as error:
+        print(f"bench: {error or 'not done in time'}", file=sys.stderr)
+        return 1
+    print(table([run.readings for run in runs]))
+    is_whole = (order.agents, order.wanted) == (AGENTS, EVERYTHING)
+    folder = options.out or (CHECKOUT / "docs" if is_whole else None)
+    if folder is None:
+        say(f"nothing was written: that takes all figures of {AGENTS} agents, or --out")
+        return 0
+    written = page.write(folder, order, runs, _command(options), load)
+    say(f"written: {written}")
+    return 0
+
+
+async def _play_all(order: Order, count: int) -> list[Run]:
+    found = []
+    for number in range(1, count + 1):
+        say(f"run {number} of {count}")
+        async with asyncio.timeout(LIMIT_SECONDS):
+            found.append(await play(order))
+    return found
+
+
+def _command(options: argparse.Namespace) -> str:
+    only = "" if options.only == EVERYTHING else f" ONLY={','.join(sorted(options.only))}"
+    return f"make bench AGENTS={options.agents} RUNS={options.runs}{only}"
+
+
+def _ids(text: str) -> frozenset[str]:
+    asked = frozenset(word.strip().upper() for word in text.split(",") if word.strip())
+    if unknown := asked - EVERYTHING:
+        known = ", ".join(sorted(EVERYTHING))
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: known are {known}")
+    return asked or EVERYTHING
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--only", type=_ids, default=EVERYTHING, help="figures, as S2,S4")
+    parser.add_argument("--agents", type=_count, default=AGENTS, help="size of each fleet")
+    parser.add_argument("--runs", type=_count, default=1, help="how often; figures are medians")
+    parser.add_argument(
+        "--window", type=float, default=WINDOW_SECONDS, help="seconds of steady beating"
+    )
+    parser.add_argument("--out", type=Path, help="folder for benchmarks.md and its samples")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""S1, S10, S11: a whole fleet applied at once, until all its pods run, and what that cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from supervisor_operator.kube.cluster import PODS, Object, Resource
+from tests.bench.api import path_of
+from tests.bench.cost import cpu_of, since
+from tests.bench.say import BenchError, say
+from tests.bench.stage import Stage
+
+IDLE_SECONDS = 5.0
+SETTLE_SECONDS = 3.0
+PATIENCE_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class BringUp:
+    """`running_at` is each pod's moment, from the first request on; CPU is in seconds."""
+
+    running_at: tuple[float, ...]
+    cpu: Mapping[str, float]
+
+    @property
+    def per_second(self) -> float:
+        return len(self.running_at) / self.running_at[-1]
+
+    def millis_each(self, program: str) -> float:
+        return 1000 * self.cpu[program] / len(self.running_at)
+
+
+async def bring_up(
+    stage: Stage,
+    namespace: str,
+    resource: Resource,
+    items: Sequence[Object],
+    pids: Mapping[str, int],
+) -> BringUp:
+    """CPU counts until a few seconds after the last pod runs, less what idleness costs anyway."""
+    say(f"bringing up {len(items)} {resource.plural} in {namespace}")
+    before_idle = cpu_of(pids)
+    await asyncio.sleep(IDLE_SECONDS)
+    idle = since(before_idle, cpu_of(pids))
+    async with asyncio.TaskGroup() as group:
+        before, started = cpu_of(pids), time.monotonic()
+        running = group.create_task(_all_running(stage, namespace, len(items), started))
+        await stage.api.create_all(path_of(resource, namespace), items)
+        applied = time.monotonic() - started
+    await asyncio.sleep(SETTLE_SECONDS)
+    spent, took = since(before, cpu_of(pids)), time.monotonic() - started
+    cpu = {name: used - idle[name] * took / IDLE_SECONDS for name, used in spent.items()}
+    found = BringUp(tuple(running.result()), cpu)
+    say(f"applied after {applied:.1f} s, all run after {found.running_at[-1]:.1f} s")
+    return found
+
+
+async def _all_running(stage: Stage, namespace: str, count: int, started: float) -> list[float]:
+    seen: dict[str, float] = {}
+    path = path_of(PODS, namespace)
+    try:
+        async with (
+            asyncio.timeout(PATIENCE_SECONDS),
+            aclosing(stage.api.watch(path, fieldSelector="status.phase=Running")) as events,
+        ):
+            async for event in events:
+                seen.setdefault(event["object"]["metadata"]["name"], time.monotonic() - started)
+                if len(seen) == count:
+                    break
+    except TimeoutError:
+        raise BenchError(
+            f"{len(seen)} of {count} pods in {namespace} run after {PATIENCE_SECONDS:.0f} s"
+        ) from None
+    return sorted(seen.values())

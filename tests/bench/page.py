@@ -1,0 +1,120 @@
+"""Writes `docs/benchmarks.md` and, beside it, the samples behind the table."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench.fleet import ALLOWED_SECONDS, DELAY_SECONDS, INTERVAL_SECONDS
+from tests.bench.restarts import SPREAD_SECONDS as CRASH_SPREAD
+from tests.bench.rows import table
+from tests.bench.stage import MANAGER_FLAGS, PRODUCTION
+from tests.bench.story import SHARE, Order, Run
+from tests.bench.verdicts import SPREAD_SECONDS as FREEZE_SPREAD
+from tests.cluster.places import CHECKOUT
+from tests.cluster.programs import VERSION
+
+LIBRARIES = ("kopf", "kubernetes", "aiohttp", "pydantic", "prometheus-client")
+
+PAGE = """\
+# Benchmarks
+
+Written by `{command}`; do not edit. Ratios are taken in one run on one machine, against the
+built-in Job controller on the same API server. Absolute times do not compare between machines.
+The samples behind each figure are in `benchmarks/samples.json`.
+
+| | |
+| --- | --- |
+| taken | {date}, commit {commit}, load average before {load} |
+| machine | {machine} |
+| versions | Kubernetes {kubernetes}, Python {python}, {libraries} |
+| agents, runs | {agents}, {runs} (figures are medians, the spread is lowest to highest) |
+
+{table}
+
+## What was done
+
+Everything runs on this one machine: API server, etcd (without fsync), controller manager
+({manager}), scheduler, KWOK, which plays the kubelet, the operator, and the load.
+The operator is a process with its own ServiceAccount token and the flags
+`{flags}`; the rest is as it comes.
+
+- **S1, S10, S11**: {agents} objects are created with 32 requests at a time. The clock runs from the
+  first request until a watch has shown the last pod as Running. CPU is counted until 3 s after
+  that, less what the same process uses when idle. First Jobs, then Supervisors with source None,
+  then with source File, each in a namespace that is deleted before the next begins.
+- **Beats**: each agent (source File, interval {interval} s, threshold 3) beats once per interval,
+  spread evenly. One client with 8 kept connections sends the status patches that relays would,
+  with one token that may `beat-for-others`. A frozen agent's relay goes on: same beat, growing age.
+- **S3, S4, S5**: a window of {seconds:.0f} s in which nothing changes, once with
+  `--heartbeat-writes-per-second=0` and once with defaults, under an operator started anew. CPU per
+  beat is all that the operator used in the window, resync every 30 s included, divided by the beats
+  it saw. The bare reader is a process that reads the same watch with the same client, parses each
+  line and counts. Memory per agent is resident size at the end of the first window less that before
+  the first agent.
+- **S2**: one agent in {share} freezes, at random moments within {freeze:.0f} s. The verdict's
+  moment is when a watch of Supervisors shows it; the deadline is the moment the last beat was sent
+  plus {allowed} s. So the watch's own time is in the figure.
+- **S7**: another one in {share} crashes, at random moments within {crash:.0f} s, while the rest
+  beats. From the pod seen as Failed to its next run seen, less the delay of {delay} s with its
+  jitter.
+"""
+
+
+def write(folder: Path, order: Order, runs: Sequence[Run], command: str, load: str) -> Path:
+    samples = folder / "benchmarks" / "samples.json"
+    samples.parent.mkdir(parents=True, exist_ok=True)
+    found = [{"readings": run.readings, "samples": run.samples} for run in runs]
+    samples.write_text(json.dumps(found, indent=1, default=list) + "\n")
+    page = folder / "benchmarks.md"
+    page.write_text(_page(order, runs, command, load))
+    return page
+
+
+def _page(order: Order, runs: Sequence[Run], command: str, load: str) -> str:
+    return PAGE.format(
+        command=command,
+        date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        commit=_commit(),
+        load=load,
+        machine=_machine(),
+        kubernetes=VERSION,
+        python=platform.python_version(),
+        libraries=", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        agents=order.agents,
+        runs=len(runs),
+        table=table([run.readings for run in runs]),
+        manager=", ".join(f"`--{flag}={value}`" for flag, value in MANAGER_FLAGS.items()),
+        flags=" ".join(PRODUCTION),
+        interval=INTERVAL_SECONDS,
+        seconds=order.seconds,
+        share=SHARE,
+        freeze=FREEZE_SPREAD,
+        allowed=ALLOWED_SECONDS,
+        crash=CRASH_SPREAD,
+        delay=DELAY_SECONDS,
+    )
+
+
+def load_average() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(CHECKOUT), "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def _machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(":")[2] for line in lines if line.startswith("model name")), "")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    kernel = platform.release()
+    return f"{os.cpu_count()} x {model.strip()}, {memory:.0f} GiB, Linux {kernel}"

@@ -1,0 +1,100 @@
+"""The table: which readings are shown, in which unit, and what they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`at_least` and `at_most` are the goal; a row without one is there to explain the others."""
+
+    id: str
+    what: str
+    key: str
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def goal(self) -> str:
+        if self.at_least is not None:
+            return f"≥ {_number(self.at_least)}{self._suffix}"
+        if self.at_most is not None:
+            return f"≤ {_number(self.at_most)}{self._suffix}"
+        return "-"
+
+    def cells(self, readings: Sequence[Mapping[str, float]]) -> list[str] | None:
+        """Id, what, goal, figure, spread, verdict; None where it was not measured."""
+        values = [found[self.key] for found in readings if self.key in found]
+        if not values:
+            return None
+        figure = f"{_number(median(values))}{self._suffix}"
+        spread = f"{_number(min(values))} to {_number(max(values))}" if len(values) > 1 else "-"
+        return [self.id, self.what, self.goal, figure, spread, self.verdict(median(values))]
+
+    def verdict(self, value: float) -> str:
+        if self.at_least is None and self.at_most is None:
+            return "-"
+        low = self.at_least if self.at_least is not None else float("-inf")
+        high = self.at_most if self.at_most is not None else float("inf")
+        return "met" if low <= value <= high else "**missed**"
+
+    @property
+    def _suffix(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+
+def _number(value: float) -> str:
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+ROWS = (
+    Row("S1", "pods/s, source None ÷ Job controller", "none.rate_ratio", at_least=1.0),
+    Row("S1", "pods/s, source File ÷ Job controller", "file.rate_ratio", at_least=1.0),
+    Row("", "Job controller, Jobs until their pods run", "jobs.per_second", "/s"),
+    Row("", "Supervisors, source None", "none.per_second", "/s"),
+    Row("", "Supervisors, source File (relay, Heartbeat)", "file.per_second", "/s"),
+    Row("S2", "verdict after the deadline, p99, seen outside", "late.p99", "ms", at_most=250),
+    Row("S2", "verdict after the deadline, the earliest", "late.min", "ms", at_least=0),
+    Row("S2", "agents that beat, called unresponsive", "late.wrong", at_most=0),
+    Row("", "the same, p50", "late.p50", "ms"),
+    Row("", "the same, longest", "late.max", "ms"),
+    Row("", "by the operator's own histogram, p50 (bucket's edge)", "late.own_p50", "ms"),
+    Row("", "by the operator's own histogram, p99 (bucket's edge)", "late.own_p99", "ms"),
+    Row("S3", "writes in a window, heartbeat column off", "off.writes", at_most=0),
+    Row("S3", "writes in a window, all defaults", "default.writes"),
+    Row("S4", "operator CPU per beat, column off", "off.ms_per_beat", "ms", at_most=0.1),
+    Row("S4", "the same ÷ the bare reader's", "off.ratio", at_most=1.2),
+    Row("", "the bare reader's CPU per event", "off.reader_ms", "ms"),
+    Row("", "operator CPU per beat, all defaults", "default.ms_per_beat", "ms"),
+    Row("", "beats seen", "off.beats_per_second", "/s"),
+    Row("", "passes over agents (resync) meanwhile", "off.passes_per_second", "/s"),
+    Row("", "API-server CPU per beat, all its readers included", "off.api_ms", "ms"),
+    Row("", "operator CPU with the fleet up and no beats (resync, lease)", "idle.percent", "%"),
+    Row("S5", "resident memory without agents", "memory.base_mib", "MiB", at_most=80),
+    Row("S5", "resident memory per beating agent", "memory.per_agent_kib", "KiB", at_most=12),
+    Row("", "resident, whole fleet, operator started anew", "memory.after_restart_mib", "MiB"),
+    Row("S7", "next pod beyond the delay, p99", "restart.p99", "ms", at_most=250),
+    Row("", "the same, p50", "restart.p50", "ms"),
+    Row("", "the same, longest", "restart.max", "ms"),
+    Row("S10", "API-server CPU per agent ÷ per Job, source None", "none.api_ratio", at_most=1.3),
+    Row("S10", "API-server CPU per agent ÷ per Job, source File", "file.api_ratio", at_most=1.3),
+    Row("", "API-server CPU per Job", "jobs.api_ms", "ms"),
+    Row("", "API-server CPU per agent, source None", "none.api_ms", "ms"),
+    Row("", "API-server CPU per agent, source File", "file.api_ms", "ms"),
+    Row("S11", "operator CPU per agent, source None", "none.controller_ms", "ms", at_most=5),
+    Row("S11", "operator CPU per agent, source File", "file.controller_ms", "ms", at_most=5),
+    Row("", "controller manager's CPU per Job", "jobs.controller_ms", "ms"),
+)
+HEAD = ["id", "figure", "goal", "measured", "spread", "verdict"]
+
+
+def table(readings: Sequence[Mapping[str, float]]) -> str:
+    rows = [cells for row in ROWS if (cells := row.cells(readings))]
+    lines = [HEAD, ["---"] * len(HEAD), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
