@@ -6,11 +6,12 @@ TIER ?= control
 export PYTHONPATH := operator
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt unit integration crds crds-check crds-delete crds-restore \
-	cluster-up cluster-down cluster-clean programs kubeconfig kubectl-path kubectl pins clean
+.PHONY: help test lint fmt unit integration bench crds crds-check crds-delete crds-restore \
+	e2e soak up demo down cluster-up cluster-down cluster-clean programs kubeconfig kubectl-path \
+	kubectl pins clean
 
 help: ## show this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .venv/done: requirements/runtime.txt requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: set PYTHON=")'
@@ -24,7 +25,7 @@ test: .venv/done ## lint, then every test this machine can run
 	$(PY) -m pytest
 
 # A machine that cannot build them still runs the other tests; pytest then says what was left out.
-programs: .venv/done ## build the Kubernetes programs that the cache does not hold yet
+programs: .venv/done ## make the Kubernetes programs and images that the cache does not hold yet
 	-@$(PY) -m tests.cluster build
 
 lint: .venv/done ## ruff, mypy, import contracts, CRD drift, yamllint
@@ -44,6 +45,23 @@ unit: .venv/done ## tests that need no cluster
 integration: .venv/done programs ## tests on a real kube-apiserver
 	$(PY) -m pytest tests/integration
 
+bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1)
+	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(ONLY),--only=$(ONLY))
+
+e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
+	$(PY) -m pytest tests/e2e
+
+soak: .venv/done programs ## those that take minutes: default intervals, longer outages
+	$(PY) -m pytest tests/e2e -m soak
+
+up: .venv/done ## show it: a cluster with a real node, the operator, sample agents
+	@$(PY) -m tests.showcase up
+
+demo: .venv/done ## freeze an agent of it and watch it being replaced
+	@$(PY) -m tests.showcase demo
+
+down: cluster-down ## take the cluster of `make up` down
+
 crds: .venv/done ## write crds/ from the models
 	@$(PY) -m supervisor_operator.crdgen crds
 
@@ -56,8 +74,8 @@ crds-delete: .venv/done ## back up all objects, then delete the CRDs (CONFIRM=ye
 crds-restore: .venv/done ## install the CRDs and restore a backup (BACKUP=file)
 	@$(PY) crds/manage.py restore "$(BACKUP)"
 
-cluster-up: .venv/done ## start a local Kubernetes (TIER=control|fake, AUDIT=1)
-	@$(PY) -m tests.cluster up --tier "$(TIER)" $(if $(AUDIT),--audit)
+cluster-up: .venv/done ## start a local Kubernetes (TIER=control|fake|node, NODES=1, AUDIT=1)
+	@$(PY) -m tests.cluster up --tier "$(TIER)" $(if $(NODES),--nodes $(NODES)) $(if $(AUDIT),--audit)
 
 cluster-down: .venv/done ## take it down
 	@$(PY) -m tests.cluster down

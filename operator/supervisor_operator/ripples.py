@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from supervisor_operator.api.v1alpha1.meta import Phase
 from supervisor_operator.core.words import Reason
 from supervisor_operator.kube.cluster import TEAMS
 from supervisor_operator.kube.customs import Customs
@@ -42,7 +43,10 @@ class Ripples:
         for child in below:
             self._queue.add(child)
         for parent in above:
-            self._queue.add_after(parent, ROLL_UP_SECONDS)
+            self._queue.add_after(parent, 0.0 if self._has_failed(key) else ROLL_UP_SECONDS)
+        if self._orders(key):
+            for child in self.world.family.children(key):
+                self._queue.add(child)
         self._tell_mates(key)
         self._tell_teams(key)
 
@@ -66,11 +70,20 @@ class Ripples:
         item = self._supervisors.get(key)
         if item is None:
             self._generations.pop(key, None)
+            self.world.teams.forget(key)
             return True
         generation = item["metadata"].get("generation", 0)
         before = self._generations.get(key)
         self._generations[key] = generation
         return bool(before != generation)
+
+    def _has_failed(self, key: Key) -> bool:
+        item = self._supervisors.get(key)
+        return bool(item and item["status"].get("phase") == Phase.FAILED)
+
+    def _orders(self, key: Key) -> bool:
+        item = self._supervisors.get(key)
+        return bool(item and item["status"].get("childOrders"))
 
     def _calls(self, key: Key) -> bool:
         item = self._supervisors.get(key)

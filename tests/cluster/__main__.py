@@ -11,14 +11,13 @@ from dataclasses import asdict
 
 from tests.cluster import images, local, packages, places, ways
 from tests.cluster.errors import ClusterError, UsageError
-from tests.cluster.processes import Book
 from tests.cluster.programs import find_programs
 from tests.cluster.tiers import TIERS, programs_of
 
 
 def up(tier: str, *, audit: bool, node_count: int) -> None:
     programs_of(tier)
-    running = _running()
+    running = local.running(places.kept_cluster())
     if running and running.tier != tier:
         raise ClusterError(
             f"a cluster of tier {running.tier} is up: run `make cluster-down` before TIER={tier}"
@@ -60,17 +59,8 @@ def clean() -> None:
     print(f"{len(gone)} cluster folders cleared", file=sys.stderr)
 
 
-def _running() -> local.Cluster | None:
-    """The kept cluster if its processes live; one whose machine was restarted does not count."""
-    cluster = local.load(places.kept_cluster())
-    if cluster and cluster.way == "local":
-        alive = [process.alive for process in Book(places.kept_cluster()).read()]
-        return cluster if alive and all(alive) else None
-    return cluster
-
-
 def _needed() -> local.Cluster:
-    cluster = _running()
+    cluster = local.running(places.kept_cluster())
     if cluster is None:
         raise ClusterError("no cluster is up: run `make cluster-up` first")
     return cluster
@@ -91,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
             case "kubeconfig":
                 print(_needed().kubeconfig)
             case "kubectl-path":
-                running = _running()
+                running = local.running(places.kept_cluster())
                 print(running.kubectl if running else find_programs(["kubectl"])["kubectl"])
             case _:
                 cluster = _needed()

@@ -38,6 +38,15 @@ def load(folder: Path) -> Cluster | None:
         return None
 
 
+def running(folder: Path) -> Cluster | None:
+    """The cluster of a folder if its processes live; one of before a reboot does not count."""
+    cluster = load(folder)
+    if cluster is None or cluster.way != "local":
+        return cluster
+    alive = [process.alive for process in Book(folder).read()]
+    return cluster if alive and all(alive) else None
+
+
 def start(  # noqa: PLR0913 - each option with its default
     folder: Path,
     tier: str,

@@ -107,8 +107,14 @@ def start_runtime(node: Node, plane: ControlPlane, holder: Process, images: Iter
         return not subprocess.run([*ctr, "version"], capture_output=True, check=False).returncode
 
     wait_until(answers, node.containerd, runtime, plane.book)
+    load_images(holder, images)
+
+
+def load_images(holder: Process, images: Iterable[Path]) -> None:
+    """Give the runtime of a node the images of these archives."""
+    ctr = [*enter(holder), _program("ctr"), "--namespace=k8s.io"]
     for image in images:
-        _run([*ctr, "--namespace=k8s.io", "images", "import", str(image)])
+        _run([*ctr, "images", "import", str(image)])
 
 
 def start_kubelet(node: Node, plane: ControlPlane, holder: Process) -> Process:

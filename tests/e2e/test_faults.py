@@ -7,7 +7,7 @@ from tests.support.kubectl import Kubectl
 
 
 def a_worker(kubectl: Kubectl) -> dict[str, object]:
-    kubectl.create(a_pod("worker"))
+    kubectl.create(a_pod("worker", nodeName="node-0"))
     kubectl.wait("pod/worker", "condition=Ready")
     return kubectl.get("pod", "worker")
 
@@ -32,7 +32,7 @@ def test_a_kubelet_comes_back_to_the_same_containers(node: Cluster, node_kubectl
     assert node_kubectl.ask("exec", "worker", "--", "true").code != 0
     assert faults.pids(node, worker) == before
     assert faults.start_kubelet(node).alive
-    node_kubectl.create(a_pod("newcomer"))
+    node_kubectl.create(a_pod("newcomer", nodeName="node-0"))
     node_kubectl.wait("pod/newcomer", "condition=Ready")
     assert faults.pids(node, node_kubectl.get("pod", "worker")) == before
 

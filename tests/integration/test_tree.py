@@ -46,3 +46,24 @@ def test_a_cycle_and_a_missing_parent_are_told_and_stop_nobody(
     for name, reason in (("a", "ParentCycle"), ("b", "ParentCycle"), ("lone", "ParentMissing")):
         path = "{.status.conditions[?(@.type=='ParentResolved')].reason}"
         kubectl.wait(f"sup/{name}", f"jsonpath={path}={reason}")
+
+
+def test_a_failed_child_is_ordered_to_start_again_and_then_it_escalates(
+    operator: OperatorProcess, fake_kubectl: Kubectl
+) -> None:
+    del operator
+    kubectl = fake_kubectl
+    desk = under("desk", None, childFailurePolicy="Restart", restart={"maxRestarts": 1})
+    del desk["spec"]["agent"]
+    trader = under("trader", "desk", restart={"maxRestarts": 0})
+    items = [desk, trader]
+    kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
+    kubectl.wait_status("trader", phase="ACTIVE")
+    kubectl("label", "pod", "trader-r1", "fake.test/exit-code=3")
+    kubectl.wait_status("trader", phase="ACTIVE", podName="trader-r2")
+    kubectl("label", "pod", "trader-r2", "fake.test/exit-code=3")
+    found = kubectl.wait_status("desk", phase="FAILED")
+    outcome = found["status"]["outcome"]
+    assert (outcome["reason"], outcome["child"]) == ("ChildFailed", "trader")
+    assert kubectl.names("pods") == ["trader-r2"], "kept to be read"
+    assert {"ChildFailed", "ChildOrdered"} <= set(kubectl.events("desk"))

@@ -78,7 +78,7 @@ def test_what_is_deleted_across_a_410_is_noticed(troubled: Troubled, fake_kubect
     told = see_again_from_a_list(troubled)
 
     kubectl.wait_status("pod", podName="pod-r2")
-    kubectl.wait("hb/beat-r1", "jsonpath={.spec.podUID}")
+    kubectl.wait("hb/beat-r1", "create")
     troubled.operator.until(lambda: known(troubled) == 2)
     assert time.monotonic() - told < NOTICED_SECONDS
     assert kubectl.get("hb", "beat-r1")["metadata"]["uid"] != old_beat

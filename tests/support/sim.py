@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
+from supervisor_operator.api.v1alpha1.meta import OperatingMode
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
 from supervisor_operator.core.actions import (
@@ -46,6 +47,7 @@ class Sim:
         self.name = name
         self.uid = UID if name == NAME else f"uid-of-{name}"
         self.link: TeamLink | None = None
+        self.mode_above: OperatingMode | None = None
         self.spec_json: dict[str, Any] = {"agent": {"image": "a"}} | spec
         self.status = SupervisorStatus()
         self.generation = 1
@@ -196,9 +198,7 @@ class Sim:
             generation=self.generation,
             spec=spec,
             status=self.status,
-            mode=strictest([spec.operating_mode, self.link.mode])
-            if self.link
-            else spec.operating_mode,
+            mode=self._mode(spec),
             team=self.link,
             pods=pods,
             sightings=self._sightings(newest.uid) if newest else Sightings(),
@@ -210,6 +210,10 @@ class Sim:
             relay_image="relay",
             tree=self.tree,
         )
+
+    def _mode(self, spec: SupervisorSpec) -> OperatingMode:
+        above = [self.link.mode] if self.link else []
+        return strictest([spec.operating_mode, *above, *filter(None, [self.mode_above])])
 
     def now(self) -> Now:
         return Now(self.mono, self.wall)

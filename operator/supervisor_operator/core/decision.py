@@ -92,6 +92,17 @@ class Case:
         return self.status.next_restart_time if is_of_newest else None
 
     @property
+    def is_released(self) -> bool:
+        """An outcome ends with a new template, a new restartRequest, or an order from above."""
+        outcome = self.outcome
+        if outcome is None:
+            return False
+        request = self.spec.restart_request
+        asked = bool(request) and request != outcome.restart_request
+        ordered = outcome.run is not None and self.observed.tree.ordered_run == outcome.run
+        return asked or ordered or outcome.template_hash != self.wanted_hash
+
+    @property
     def stored_verdict(self) -> Condition | None:
         """Unresponsive=True as status holds it against the newest pod itself."""
         found = self.condition(ConditionType.UNRESPONSIVE)

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from supervisor_operator.api.v1alpha1.meta import Condition, ConditionStatus, Phase
-from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType, SupervisorStatus
+from supervisor_operator.api.v1alpha1.supervisor_status import (
+    ChildOrder,
+    OutcomeType,
+    SupervisorStatus,
+)
 from supervisor_operator.core.decision import Case, Decision
 from supervisor_operator.core.ending import HANGS
 from supervisor_operator.core.states import State
@@ -29,7 +33,12 @@ class Note:
     """The cause as one word, where there are several."""
 
 
-def notes_between(case: Case, decision: Decision, new: SupervisorStatus) -> tuple[Note, ...]:
+def notes_between(
+    case: Case,
+    decision: Decision,
+    new: SupervisorStatus,
+    orders: tuple[ChildOrder, ...],
+) -> tuple[Note, ...]:
     old = case.status
     return (
         *_mode(case, new),
@@ -39,7 +48,18 @@ def notes_between(case: Case, decision: Decision, new: SupervisorStatus) -> tupl
         *_ends(case, decision, new),
         *_activity(case, old, new),
         *_stalls(case, new),
+        *_children(case, new, orders),
     )
+
+
+def _children(case: Case, new: SupervisorStatus, orders: tuple[ChildOrder, ...]) -> Iterator[Note]:
+    before = case.status.children.failed if case.status.children else 0
+    failed = [child.name for child in case.observed.tree.children if child.failed_run is not None]
+    if new.children and new.children.failed > before and failed:
+        yield Note(EventReason.CHILD_FAILED, f"FAILED below: {', '.join(failed[:5])}", warning=True)
+    for order in orders:
+        text = f"{order.child} is ordered to start again after run {order.run} (order {order.id})"
+        yield Note(EventReason.CHILD_ORDERED, text)
 
 
 def _is(status: SupervisorStatus, kind: ConditionType) -> bool:

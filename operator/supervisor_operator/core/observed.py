@@ -58,6 +58,7 @@ class PodView:
     template_hash: str = ""
     request: str = ""
     order: int = 0
+    parent_order: int = 0
     run_reason: str = ""
     ended_by: str = ""
     phase: str = "Pending"

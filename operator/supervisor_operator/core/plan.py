@@ -14,6 +14,7 @@ from supervisor_operator.api.v1alpha1.meta import OperatingMode
 from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType, SupervisorStatus
 from supervisor_operator.core.actions import Action, DeletePod
 from supervisor_operator.core.alive import judge_alive, kill_hung
+from supervisor_operator.core.children import ChildPlan, plan_children
 from supervisor_operator.core.decision import Case, Decision, kept, stuck_or
 from supervisor_operator.core.events import Note, notes_between
 from supervisor_operator.core.housekeeping import tidy_up
@@ -41,12 +42,13 @@ class Plan:
 def plan_supervisor(observed: Observed, now: Now) -> Plan:
     """The whole decision about one Supervisor; pure."""
     case = Case.of(observed, now)
-    decision = decide(case)
-    status = compute_status(case, decision)
+    children = plan_children(case)
+    decision = _escalate(case, decide(case), children)
+    status = compute_status(case, decision, children)
     return Plan(
         actions=(*decision.actions, *tidy_up(case, decision)),
         status=status,
-        notes=notes_between(case, decision, status),
+        notes=notes_between(case, decision, status, children.fresh),
         state=decision.state,
         check_in=decision.check_in,
         confirm=decision.confirm,
@@ -60,6 +62,21 @@ def decide(case: Case) -> Decision:
         if found:
             return found
     return judge_next_run(case)
+
+
+def _escalate(case: Case, decision: Decision, children: ChildPlan) -> Decision:
+    """A child's failure makes this one FAILED; its own agent and its other children run on."""
+    outcome = children.escalation
+    if outcome is None or decision.outcome is not None:
+        return decision
+    message = (
+        f"Child {outcome.child} failed and may not be started again from here "
+        f"(childFailurePolicy {case.spec.child_failure_policy}): fix the cause, then set "
+        "spec.restartRequest to a new value"
+    )
+    return replace(
+        decision, state=State.FAILED, reason=outcome.reason, message=message, outcome=outcome
+    )
 
 
 def _invalid(case: Case) -> Decision | None:
@@ -121,15 +138,18 @@ def _ended_for_good(case: Case) -> Decision | None:
     outcome = case.outcome
     if outcome is None:
         return None
-    request = case.spec.restart_request
-    asked = bool(request) and request != outcome.restart_request
     link = case.observed.team
     ordered = link is not None and link.is_request and is_covered(case)
-    if asked or ordered or outcome.template_hash != case.wanted_hash:
+    if case.is_released or ordered:
         decision = kept(case, State.STARTING, "Starting again")
         fresh = case.ledger.forgive()
         return replace(
-            decision, ledger=fresh, outcome=None, next_restart=None, settled=True, check_in=0
+            decision,
+            ledger=fresh,
+            outcome=None,
+            next_restart=None,
+            settled=not case.alive,
+            check_in=0,
         )
     if outcome.type is OutcomeType.FINISHED:
         return kept(case, State.FINISHED, f"Finished in run {outcome.run}")
@@ -163,8 +183,8 @@ CHECKS: tuple[Callable[[Case], Decision | None], ...] = (
     _invalid,
     judge_refusal,
     _stopped,
-    _no_agent,
     _paused,
     _ended_for_good,
+    _no_agent,
     judge_alive,
 )

@@ -44,6 +44,7 @@ def view_pod(pod: Json) -> PodView:
         template_hash=marks.get(Mark.TEMPLATE, ""),
         request=marks.get(Mark.REQUEST, ""),
         order=_number(marks.get(Mark.ORDER)),
+        parent_order=_number(marks.get(Mark.PARENT_ORDER)),
         run_reason=marks.get(Mark.REASON, ""),
         ended_by=marks.get(Mark.ENDED_BY, ""),
         phase=status.get("phase", "Pending"),

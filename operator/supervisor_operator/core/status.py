@@ -8,6 +8,7 @@ from datetime import timedelta
 from supervisor_operator.api.v1alpha1.meta import ConditionStatus, OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.api.v1alpha1.supervisor_status import MemberOf, SupervisorStatus
+from supervisor_operator.core.children import ChildPlan
 from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.decision import Case, Decision
 from supervisor_operator.core.observed import BeatColumn
@@ -20,7 +21,7 @@ TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionSta
 PROGRESS = {State.PENDING_TOO_LONG: Reason.PROGRESS_DEADLINE, State.PAUSED_DOWN: Reason.PAUSED}
 
 
-def compute_status(case: Case, decision: Decision) -> SupervisorStatus:
+def compute_status(case: Case, decision: Decision, children: ChildPlan) -> SupervisorStatus:
     old, row = case.status, decision.state.value
     is_new_run = decision.ledger.run not in {old.run, 0}
     return old.model_copy(
@@ -48,6 +49,7 @@ def compute_status(case: Case, decision: Decision) -> SupervisorStatus:
             **_beat_fields(case, decision),
             **_tree_fields(case),
             **_team_fields(case),
+            "child_orders": list(children.orders) or None,
         }
     )
 

@@ -125,6 +125,8 @@ def _marks(observed: Observed, ledger: Ledger, reason: RunReason) -> dict[str, s
     }
     if observed.team and observed.team.order:
         marks[Mark.ORDER] = str(observed.team.order)
+    if observed.tree.order:
+        marks[Mark.PARENT_ORDER] = str(observed.tree.order)
     if spec.config is not None:
         marks[Mark.CONFIG] = json.dumps(spec.config, sort_keys=True)
     return {str(key): value for key, value in marks.items()}

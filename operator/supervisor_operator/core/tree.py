@@ -41,12 +41,22 @@ class ChildView:
     phase: Phase | None
     health: Health | None
     finished: bool = False
+    uid: str = ""
+    run: int = 0
+    failed_run: int | None = None
+    """The run in which it FAILED; None: it has not."""
+    parent_order: int = 0
+    """The order of the supervisor above that its newest pod was started under."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
     lineage: Lineage = Lineage()
     children: tuple[ChildView, ...] = ()
+    ordered_run: int | None = None
+    """The failed run after which the supervisor above ordered this one to start again."""
+    order: int = 0
+    """Number of that order."""
 
 
 def trace(

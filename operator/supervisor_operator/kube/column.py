@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from pydantic import ValidationError
+
+from supervisor_operator.api.v1alpha1.agent import HeartbeatPolicy
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.core.observed import BeatColumn
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.queue import Key
 
 BURST_SECONDS = 1.0
-DEFAULT_INTERVAL = 30
 
 
 class ColumnBudget:
@@ -34,11 +36,10 @@ class ColumnBudget:
         self._filled = clock()
 
     def column(self, _key: Key, item: Object) -> BeatColumn:
-        beat = item["spec"].get("heartbeat") or {}
-        beats = "agent" in item["spec"] and beat.get("source") != HeartbeatSource.NONE
-        if not self._rate or not beats:
+        policy = _policy(item["spec"])
+        if not self._rate or policy is None or policy.source is HeartbeatSource.NONE:
             return BeatColumn.KEEP
-        interval = beat.get("intervalSeconds") or DEFAULT_INTERVAL
+        interval = policy.interval_seconds
         turn = self._fleet() / self._rate
         if turn > 2 * interval:
             return BeatColumn.OMIT
@@ -63,3 +64,13 @@ class ColumnBudget:
             return False
         self._tokens -= 1
         return True
+
+
+def _policy(spec: Object) -> HeartbeatPolicy | None:
+    """None: nobody beats, or the stored object cannot be read, which OBSERVE will tell."""
+    if "agent" not in spec:
+        return None
+    try:
+        return HeartbeatPolicy.model_validate(spec.get("heartbeat") or {})
+    except ValidationError:
+        return None

@@ -6,9 +6,11 @@ from collections import defaultdict
 
 from supervisor_operator.api.v1alpha1.meta import Health, OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType
+from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.tree import ChildView, Lineage, TreeView, strictest, trace
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.store import Store
 from supervisor_operator.queue import Key
 
 PHASES = {str(phase): phase for phase in Phase}
@@ -16,8 +18,9 @@ HEALTHS = {str(health): health for health in Health}
 
 
 class Family:
-    def __init__(self, supervisors: Customs) -> None:
+    def __init__(self, supervisors: Customs, pods: Store[PodView]) -> None:
         self._supervisors = supervisors
+        self._pods = pods
         self._parents: dict[Key, str] = {}
         self._children: defaultdict[Key, set[str]] = defaultdict(set)
         self._generations: dict[Key, int] = {}
@@ -36,14 +39,35 @@ class Family:
         above: set[Key] = {(namespace, parent) for parent in (before, now) if parent is not None}
         return above, self._below(key) if self._is_new_spec(key, item) else set()
 
+    def children(self, key: Key) -> set[Key]:
+        return {(key[0], name) for name in self._children.get((key[0], key[1]), ())}
+
     def tree(self, key: Key) -> TreeView:
         namespace = key[0]
         names = sorted(self._children.get((namespace, key[1]), ()))
         children = (self._supervisors.get((namespace, name)) for name in names)
+        order = self._order_for(key)
         return TreeView(
             lineage=self._lineage(key),
-            children=tuple(view_child(child) for child in children if child),
+            children=tuple(self._view(child) for child in children if child),
+            ordered_run=order.get("run") if order else None,
+            order=order.get("id", 0) if order else 0,
         )
+
+    def _view(self, item: Object) -> ChildView:
+        pods = self._pods.of(item["metadata"]["uid"])
+        newest = max(pods, key=lambda pod: pod.run, default=None)
+        return view_child(item, newest.parent_order if newest else 0)
+
+    def _order_for(self, key: Key) -> Object | None:
+        """The newest order to this very Supervisor in the status of the one above."""
+        item = self._supervisors.get(key)
+        parent = self._supervisors.get((key[0], self._parents.get(key, "")))
+        if item is None or parent is None:
+            return None
+        orders = parent["status"].get("childOrders") or ()
+        mine = [order for order in orders if order["uid"] == item["metadata"]["uid"]]
+        return max(mine, key=lambda order: int(order["id"]), default=None)
 
     def mode(self, key: Key, own: OperatingMode, lineage: Lineage) -> OperatingMode:
         """The strictest of its own mode and those of all above."""
@@ -93,14 +117,19 @@ def mode_of(item: Object) -> OperatingMode:
         return OperatingMode.RUNNING
 
 
-def view_child(item: Object) -> ChildView:
+def view_child(item: Object, parent_order: int) -> ChildView:
     status = item["status"]
     outcome = status.get("outcome") or {}
+    failed = outcome.get("type") == OutcomeType.FAILED
     return ChildView(
         name=item["metadata"]["name"],
         phase=PHASES.get(status.get("phase", "")),
         health=HEALTHS.get(status.get("health", "")),
         finished=outcome.get("type") == OutcomeType.FINISHED,
+        uid=item["metadata"]["uid"],
+        run=status.get("run") or 0,
+        failed_run=outcome.get("run") or 0 if failed else None,
+        parent_order=parent_order,
     )
 
 

@@ -37,6 +37,7 @@ class Teams:
         self._claims: defaultdict[Key, set[str]] = defaultdict(set)
         self._leads: defaultdict[Key, set[str]] = defaultdict(set)
         self._specs: dict[Key, tuple[str, int, TeamSpec, str]] = {}
+        self._views: dict[Key, tuple[Object, tuple[PodView, ...], AgentView]] = {}
 
     def note(self, key: Key) -> set[Key]:
         """Take a change of a team; tells which Supervisors it concerns."""
@@ -189,20 +190,29 @@ class Teams:
 
     def _held_by_others(self, key: Key, wanted: Iterable[Wanted]) -> dict[str, str]:
         held = {}
-        for one in wanted:
-            item = self._supervisors.get((key[0], one.supervisor))
-            team = self._team_of((key[0], one.supervisor), item) if item else None
-            if one.spec is None and team is not None and team != key[1]:
-                held[one.supervisor] = team
+        for name in (one.supervisor for one in wanted if one.spec is None):
+            item = self._supervisors.get((key[0], name))
+            team = self._team_of((key[0], name), item) if item else None
+            if team is not None and team != key[1]:
+                held[name] = team
         return held
 
     def _agents(self, namespace: str, names: Iterable[str]) -> dict[str, AgentView]:
         items = ((name, self._supervisors.get((namespace, name))) for name in names)
-        return {
-            name: view_agent(item, self._pods.of(item["metadata"]["uid"]))
-            for name, item in items
-            if item
-        }
+        return {name: self._agent((namespace, name), item) for name, item in items if item}
+
+    def _agent(self, key: Key, item: Object) -> AgentView:
+        """Made anew only when the Supervisor or its pods changed: each of n members looks at n."""
+        pods = self._pods.of(item["metadata"]["uid"])
+        known = self._views.get(key)
+        if known and known[0] is item and known[1] == pods:
+            return known[2]
+        view = view_agent(item, pods)
+        self._views[key] = (item, pods, view)
+        return view
+
+    def forget(self, supervisor: Key) -> None:
+        self._views.pop(supervisor, None)
 
 
 def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:

@@ -47,7 +47,7 @@ class Watches:
             beats=beats,
             times=PodTimes(clock),
             storm=StormWatch(beats.count, clock),
-            family=Family(supervisors),
+            family=Family(supervisors, pods),
             teams=Teams(teams, supervisors, pods),
         )
         self._cluster = cluster

@@ -54,6 +54,7 @@ class Fleet:
         (an_item(ago=None), REFRESH),
         (an_item(ago=None, health="UNKNOWN"), KEEP),
         ({"spec": {}, "status": {"health": "HEALTHY"}}, KEEP),
+        (an_item(ago=30, intervalSeconds="often"), KEEP),
     ],
     ids=[
         "an interval old",
@@ -66,6 +67,7 @@ class Fleet:
         "left out before",
         "before the first beat",
         "without an agent",
+        "an interval that cannot be read",
     ],
 )
 def test_a_shown_beat_is_refreshed_once_it_is_an_interval_old(

@@ -12,7 +12,7 @@ from supervisor_operator.core.team.observed import AgentView, TeamObserved
 from supervisor_operator.core.words import MANAGED_BY, MANAGER, Label
 
 Json = dict[str, Any]
-ON_CALL = ("restart_request", "operating_mode")
+ON_CALL = {"restartRequest", "operatingMode"}
 """Fields that belong to whoever is on call, not to the template."""
 
 
@@ -58,10 +58,17 @@ def _member_spec(spec: TeamSpec, member: Member) -> Json:
 
 def has_drifted(agent: AgentView, wanted: Wanted) -> bool:
     """Compared as models with defaults filled in; fields of whoever is on call do not count."""
-    if wanted.spec is None:
+    if wanted.spec is None or _is_same_text(agent.spec, wanted.spec):
         return False
     now = SupervisorSpec.model_validate(agent.spec)
     return now != _put_back(now, wanted.spec)
+
+
+def _is_same_text(now: Json, wanted: Json) -> bool:
+    """The quick answer, right in almost every pass; a no means only: compare with care."""
+    return now.keys() - wanted.keys() <= ON_CALL and all(
+        now.get(field) == value for field, value in wanted.items()
+    )
 
 
 def put_back(agent: AgentView, wanted: Wanted) -> Json:

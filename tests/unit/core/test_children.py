@@ -1,0 +1,145 @@
+"""Children that fail: orders from above, escalation, and budgets that cannot multiply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from tests.support.tree_sim import TreeSim
+
+ONCE = {"restart": {"maxRestarts": 0}}
+NO_AGENT = {"agent": None}
+
+
+def family(policy: str, **boss: Any) -> TreeSim:
+    """A boss without an agent over one child that may not restart by itself."""
+    spec = NO_AGENT | {"childFailurePolicy": policy} | boss
+    return TreeSim({"boss": None, "kid": "boss"}, boss=spec, kid=ONCE).settle().start()
+
+
+def condition(tree: TreeSim, name: str, kind: str) -> str:
+    return tree.nodes[name].condition(kind)
+
+
+def test_ignore_reports_and_does_nothing() -> None:
+    tree = family("Ignore").crash("kid").wait(60)
+    assert tree.nodes["kid"].created == ["kid-r1"]
+    assert condition(tree, "boss", "ChildrenHealthy") == "False/Degraded"
+    assert "ChildFailed" in {note.reason for note in tree.nodes["boss"].notes}
+
+
+def test_restart_gives_one_order_to_start_again() -> None:
+    tree = family("Restart").crash("kid").start()
+    kid = tree.nodes["kid"]
+    assert kid.created == ["kid-r1", "kid-r2"]
+    assert kid.pod.parent_order == 1
+    assert kid.status.restart_summary == "0/0", "its own budget is full again"
+    orders = tree.nodes["boss"].status.child_orders or []
+    assert [(order.child, order.run, order.id) for order in orders] == [("kid", 1, 1)]
+    assert tree.phases() == {"boss": "ACTIVE", "kid": "ACTIVE"}
+
+
+def test_orders_count_against_the_bosss_own_budget_and_then_it_escalates() -> None:
+    tree = family("Restart", restart={"maxRestarts": 2})
+    for _ in range(4):
+        tree.crash("kid").wait(1).start()
+    assert len(tree.nodes["kid"].created) == 3
+    assert tree.phases() == {"boss": "FAILED", "kid": "FAILED"}
+    outcome = tree.nodes["boss"].status.outcome
+    assert outcome is not None
+    assert (outcome.reason, outcome.child, outcome.child_run) == ("ChildFailed", "kid", 3)
+    assert condition(tree, "boss", "Stalled") == "True/ChildFailed"
+
+
+def test_fail_escalates_at_once_while_its_own_agent_runs_on() -> None:
+    tree = TreeSim(
+        {"boss": None, "kid": "boss", "other": "boss"},
+        boss={"childFailurePolicy": "Fail"},
+        kid=ONCE,
+    )
+    tree.settle().start().crash("kid").wait(60)
+    assert tree.phases() == {"boss": "FAILED", "kid": "FAILED", "other": "ACTIVE"}
+    assert [pod.name for pod in tree.nodes["boss"].unfinished] == ["boss-r1"]
+
+
+@pytest.mark.parametrize("agent", [{}, NO_AGENT], ids=["with an agent", "without"])
+def test_restart_request_clears_it_and_orders_failed_children_once(agent: dict[str, Any]) -> None:
+    tree = TreeSim(
+        {"boss": None, "kid": "boss"}, boss={"childFailurePolicy": "Fail"} | agent, kid=ONCE
+    )
+    tree.settle().start().crash("kid")
+    assert tree.phases()["boss"] == "FAILED"
+    tree.edit("boss", restartRequest="fixed").reap().start().reap().start()
+    assert tree.phases() == {"boss": "ACTIVE", "kid": "ACTIVE"}
+    assert tree.nodes["kid"].created == ["kid-r1", "kid-r2"]
+    tree.crash("kid")
+    assert tree.phases()["boss"] == "FAILED", "the next failure escalates again"
+
+
+def test_escalation_goes_to_the_parents_parent_and_orders_come_down() -> None:
+    tree = TreeSim(
+        {"top": None, "mid": "top", "leaf": "mid"},
+        top=NO_AGENT | {"childFailurePolicy": "Restart", "restart": {"maxRestarts": 1}},
+        mid=NO_AGENT | {"childFailurePolicy": "Fail"},
+        leaf=ONCE,
+    )
+    tree.settle().start().crash("leaf").start()
+    assert tree.nodes["leaf"].created == ["leaf-r1", "leaf-r2"], "top orders mid, mid orders leaf"
+    assert set(tree.phases().values()) == {"ACTIVE"}
+    tree.crash("leaf").wait(1).start()
+    assert set(tree.phases().values()) == {"FAILED"}, "top's budget of 1 is used up"
+
+
+def test_a_wiped_boss_gives_no_order_twice() -> None:
+    tree = family("Restart").crash("kid").start()
+    tree.nodes["boss"].status = SupervisorStatus()
+    tree.settle().wait(5)
+    assert tree.nodes["kid"].created == ["kid-r1", "kid-r2"]
+    tree.crash("kid").start()
+    orders = tree.nodes["boss"].status.child_orders or []
+    assert [order.id for order in orders] == [1, 2]
+
+
+def test_stopping_the_top_stops_the_subtree_and_orders_nothing() -> None:
+    tree = TreeSim(
+        {"top": None, "mid": "top", "leaf": "mid"}, top={"childFailurePolicy": "Restart"}
+    )
+    tree.settle().start().edit("top", operatingMode="Stopped").reap()
+    assert set(tree.phases().values()) == {"TERMINATED"}
+    tree.edit("top", operatingMode="Running").start()
+    assert set(tree.phases().values()) == {"ACTIVE"}
+
+
+POLICIES = st.sampled_from(["Ignore", "Restart", "Fail"])
+NODES = st.lists(
+    st.tuples(st.integers(0, 3), POLICIES, st.integers(0, 2), st.booleans()), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=NODES, faults=st.lists(st.integers(0, 4), max_size=40))
+def test_budgets_cannot_multiply_into_a_storm(
+    nodes: list[tuple[int, str, int, bool]], faults: list[int]
+) -> None:
+    """Per agent at most (maxRestarts + 1) x (1 + sum of maxRestarts above) restarts."""
+    parents: dict[str, str | None] = {}
+    specs: dict[str, dict[str, Any]] = {}
+    for number, (above, policy, most, has_agent) in enumerate(nodes):
+        name = f"n{number}"
+        parents[name] = f"n{above}" if above < number else None
+        restart = {"maxRestarts": most, "resetAfterSeconds": 604_800, "delaySeconds": 1}
+        specs[name] = {"childFailurePolicy": policy, "restart": restart}
+        specs[name] |= {} if has_agent else NO_AGENT
+    tree = TreeSim(parents, **specs).settle().start()
+    for fault in faults:
+        tree.crash(f"n{fault % len(nodes)}").wait(400).start()
+    for number, (_, _, most, _) in enumerate(nodes):
+        total, boss = 0, parents[f"n{number}"]
+        while boss is not None:
+            total += nodes[int(boss[1:])][2]
+            boss = parents[boss]
+        assert len(tree.nodes[f"n{number}"].created) <= (most + 1) * (1 + total)
