@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import aiohttp
 
 from supervisor_operator.kube.cluster import Object, Resource
-from supervisor_operator.kube.wire import Call, events
-from tests.bench.say import BenchError
+from supervisor_operator.kube.wire import Call
+from supervisor_operator.kube.wire import events as lines
+from tests.bench.say import BenchError, say
 from tests.support.kubeconfig import Access
 
 JSON = "application/json"
@@ -29,6 +30,8 @@ def path_of(resource: Resource, namespace: str, *rest: str) -> str:
 
 class Api:
     def __init__(self, access: Access, session: aiohttp.ClientSession) -> None:
+        self.watches_ended = 0
+        """How often the server ended a watch, as it does to readers that are too slow."""
         self._server = access.server
         self._session = session
 
@@ -54,7 +57,15 @@ class Api:
         await at_once(self.must("POST", path, item) for item in items)
 
     async def watch(self, path: str, **query: str) -> AsyncGenerator[Object]:
-        """What there is as ADDED, then every change."""
+        """What there is as ADDED, then every change; begins anew where the server ends it."""
+        while True:
+            async with aclosing(self._watch_once(path, query)) as events:
+                async for event in events:
+                    yield event
+            self.watches_ended += 1
+            say(f"the watch of {path} was ended: watching anew")
+
+    async def _watch_once(self, path: str, query: dict[str, str]) -> AsyncGenerator[Object]:
         asked = {"watch": "true", "timeoutSeconds": str(WATCH_SECONDS)} | query
         call = Call("watch", path, path, asked)
         patience = aiohttp.ClientTimeout(total=None)
@@ -62,8 +73,9 @@ class Api:
         async with self._session.get(url, timeout=patience) as answer:
             if answer.status >= REFUSED:
                 raise BenchError(f"watch of {path}: {answer.status} {await answer.text()}")
-            async for event in events(call, answer):
-                yield event
+            async with aclosing(lines(call, answer)) as found:
+                async for event in found:
+                    yield event
 
 
 @asynccontextmanager

@@ -55,6 +55,8 @@ async def bring_up(
     spent, took = since(before, cpu_of(pids)), time.monotonic() - started
     cpu = {name: used - idle[name] * took / IDLE_SECONDS for name, used in spent.items()}
     found = BringUp(tuple(running.result()), cpu)
+    if len(found.running_at) != len(items):
+        raise BenchError(f"{len(found.running_at)} pods were counted, not {len(items)}")
     say(f"applied after {applied:.1f} s, all run after {found.running_at[-1]:.1f} s")
     return found
 

@@ -63,6 +63,7 @@ async def play(order: Order) -> Run:
         if run.wants(*BRING_UP, "S4"):
             await _without_beats(run, stage)
         await _with_beats(run, stage)
+        run.samples["watches_ended"] = stage.api.watches_ended
     return run
 
 

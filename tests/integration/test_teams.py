@@ -30,7 +30,8 @@ def edit(kubectl: Kubectl, spec: dict[str, Any]) -> None:
 def wait_team(kubectl: Kubectl, **fields: str) -> dict[str, Any]:
     for field, word in fields.items():
         kubectl.wait("supteam/crew", f"jsonpath={{.status.{field}}}={word}")
-    return kubectl.get("supteam", "crew")["status"]
+    status: dict[str, Any] = kubectl.get("supteam", "crew")["status"]
+    return status
 
 
 def test_a_team_is_made_scaled_and_taken_apart(

@@ -13,7 +13,7 @@ from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.decision import Case, Decision
 from supervisor_operator.core.observed import BeatColumn
 from supervisor_operator.core.states import State
-from supervisor_operator.core.telling import tell_children, tell_line
+from supervisor_operator.core.telling import tell_children, tell_line, tell_mode
 from supervisor_operator.core.tree import count, is_well
 from supervisor_operator.core.words import ConditionType, Reason
 
@@ -137,7 +137,7 @@ def _said(case: Case, decision: Decision) -> Iterator[Said]:
     yield Said(ConditionType.READY, row.ready, reason, message)
     yield _said_unresponsive(case, decision)
     if case.observed.mode is OperatingMode.PAUSED:
-        yield Said(ConditionType.PAUSED, TRUE, Reason.PAUSED, "operatingMode is Paused")
+        yield Said(ConditionType.PAUSED, TRUE, Reason.PAUSED, tell_mode(case))
     else:
         yield Said(ConditionType.PAUSED, FALSE, Reason.NOT_PAUSED)
     # kstatus takes the first of these two: a pod that is pending for too long has failed.

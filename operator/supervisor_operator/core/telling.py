@@ -86,6 +86,16 @@ def tell_budget(case: Case, reason: str) -> str:
     )
 
 
+def tell_mode(case: Case) -> str:
+    """Whose mode it is that holds here."""
+    mode, link = case.observed.mode, case.observed.team
+    if case.spec.operating_mode is mode:
+        return f"operatingMode is {mode}"
+    if link and link.mode is mode:
+        return f"team {link.team} is {mode}"
+    return f"a supervisor above is {mode}"
+
+
 def tell_children(children: Iterable[ChildView]) -> str:
     """Names what is wrong first; the first few, so that the text stays short."""
     found = tuple(children)

@@ -26,12 +26,11 @@ def _present(status: TeamStatus) -> dict[Stay, MemberStatus]:
 
 def _stays(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
     before, after = _present(old), _present(new)
-    for key in after.keys() - before.keys():
-        stay = after[key]
+    for stay in (stay for key, stay in after.items() if key not in before):
         text = f"{stay.supervisor} joined as {stay.name} ({stay.role})"
         yield Note(EventReason.MEMBER_JOINED, text)
-    for key in before.keys() - after.keys():
-        yield Note(EventReason.MEMBER_LEFT, f"{before[key].supervisor} left ({before[key].name})")
+    for stay in (stay for key, stay in before.items() if key not in after):
+        yield Note(EventReason.MEMBER_LEFT, f"{stay.supervisor} left ({stay.name})")
 
 
 def _orders(order: TeamOrder | None) -> Iterator[Note]:
