@@ -115,6 +115,9 @@ class Reconciler:
         if plan.actions:
             seen = replace(self._observe(key, item, now), refusal=refusal)
             plan = plan_supervisor(seen, now)
+            if _wants_a_pod(plan):
+                # The world moved on while we wrote: the next pass starts from what status says now.
+                return Outcome(0)
         await self._report(item, plan)
         parts.observer.passed(item, plan, parts.clocks.mono() - now.mono)
         return _outcome(plan, refusal)
@@ -181,6 +184,10 @@ class Reconciler:
             return
         parts.supervisors.put(written)
         await parts.teller.tell(item, plan.notes)
+
+
+def _wants_a_pod(plan: Plan) -> bool:
+    return any(isinstance(action, CreatePod) for action in plan.actions)
 
 
 def _outcome(plan: Plan, refusal: Refusal | None) -> Outcome:

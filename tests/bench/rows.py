@@ -90,6 +90,10 @@ ROWS = (
     Row("S11", "operator CPU per agent, source None", "none.controller_ms", "ms", at_most=5),
     Row("S11", "operator CPU per agent, source File", "file.controller_ms", "ms", at_most=5),
     Row("", "controller manager's CPU per Job", "jobs.controller_ms", "ms"),
+    Row("", "operator's requests per agent, source None", "none.requests"),
+    Row("", "operator's requests per agent, source File, first beat not included", "file.requests"),
+    Row("", "operator's passes per agent, source None", "none.passes"),
+    Row("", "operator's passes per agent, source File", "file.passes"),
 )
 HEAD = ["id", "figure", "goal", "measured", "spread", "verdict"]
 

@@ -16,8 +16,9 @@ from tests.bench.cost import cpu_of, since
 from tests.bench.fleet import JOBS, a_beating_agent, a_job, a_silent_agent, names
 from tests.bench.restarts import crash_some
 from tests.bench.say import BenchError, say
+from tests.bench.scrape import Scrape
 from tests.bench.stage import Running, Stage, bare_reader, open_stage
-from tests.bench.steady import Window, watch_window
+from tests.bench.steady import LEASE, Window, watch_window
 from tests.bench.verdicts import Verdicts, freeze_some
 
 API, MANAGER, OPERATOR = "kube-apiserver", "kube-controller-manager", "operator"
@@ -82,6 +83,7 @@ async def _without_beats(run: Run, stage: Stage) -> None:
         pids = stage.programs | {OPERATOR: operator.pid}
         done = await bring_up(stage, namespace, SUPERVISORS, items, pids)
         _note_bring_up(run, "none", done, OPERATOR)
+        _note_calls(run, "none", await operator.scrape())
         if run.wants("S4"):
             await _idle(run, pids)
     await stage.clear(namespace)
@@ -109,6 +111,7 @@ async def _with_beats(run: Run, stage: Stage) -> None:
             pids = stage.programs | {OPERATOR: operator.pid}
             done = await bring_up(stage, namespace, SUPERVISORS, items, pids)
             _note_bring_up(run, "file", done, OPERATOR)
+            _note_calls(run, "file", await operator.scrape())
             if not run.order.wanted - BRING_UP:
                 return
             beats = await stack.enter_async_context(beating(stage.api, namespace, agents))
@@ -176,6 +179,19 @@ def _note_bring_up(run: Run, name: str, done: BringUp, controller: str) -> None:
             rate_ratio=done.per_second / run.readings["jobs.per_second"],
             api_ratio=api / run.readings["jobs.api_ms"],
         )
+
+
+def _note_calls(run: Run, name: str, told: Scrape) -> None:
+    """All since the operator's start: what little it asks at its start is spread over the fleet."""
+    count = run.order.agents
+    calls: dict[str, float] = {}
+    for labels, number in told.find("api_calls_total"):
+        if labels["resource"] != LEASE:
+            calls[f"{labels['verb']} {labels['resource']} {labels['code']}"] = number
+    run.samples[f"calls_{name}"] = calls
+    run.read(
+        name, requests=sum(calls.values()) / count, passes=told.total("reconcile_total") / count
+    )
 
 
 def _note_verdicts(run: Run, found: Verdicts) -> None:

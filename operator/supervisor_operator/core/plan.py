@@ -23,7 +23,7 @@ from supervisor_operator.core.observed import Now, Observed
 from supervisor_operator.core.refusals import judge_refusal
 from supervisor_operator.core.states import State
 from supervisor_operator.core.status import compute_status
-from supervisor_operator.core.telling import tell_children
+from supervisor_operator.core.telling import tell_children, tell_mode
 from supervisor_operator.core.tree import RollUp, roll_up
 from supervisor_operator.core.words import ConditionType
 
@@ -89,7 +89,7 @@ def _invalid(case: Case) -> Decision | None:
 def _stopped(case: Case) -> Decision | None:
     if case.observed.mode is not OperatingMode.STOPPED:
         return None
-    return _without_pod(case, State.STOPPED, "Stopped: no pod is wanted")
+    return _without_pod(case, State.STOPPED, f"No pod is wanted: {tell_mode(case)}")
 
 
 def _no_agent(case: Case) -> Decision | None:
@@ -127,9 +127,10 @@ def _paused(case: Case) -> Decision | None:
         return None
     uid = case.status.pod_uid
     if uid is None or any(pod.uid == uid for pod in case.alive):
-        return kept(case, State.PAUSED, "Paused: nothing is judged or restarted")
+        return kept(case, State.PAUSED, f"Nothing is judged or restarted: {tell_mode(case)}")
     message = (
-        f"Paused, and the agent is down ({case.status.pod_name}): set operatingMode to Running"
+        f"The agent is down ({case.status.pod_name}) and stays so: {tell_mode(case)}; "
+        "with Running it is started again"
     )
     return kept(case, State.PAUSED_DOWN, message)
 
