@@ -35,12 +35,15 @@ async def check_cluster(cluster: Cluster, settings: Settings) -> None:
 
 
 async def _answer(cluster: Cluster, settings: Settings) -> tuple[int, int]:
-    """The server's version; one that is away gets as long as missing CRDs do."""
+    """The server's version; one that is away gets as long as missing CRDs do.
+
+    One that has just started forbids everything until it has read its roles.
+    """
     deadline = asyncio.get_running_loop().time() + settings.crd_wait_seconds
     while True:
         try:
             return await cluster.version()
-        except TransientError as error:
+        except (TransientError, ForbiddenError) as error:
             if asyncio.get_running_loop().time() >= deadline:
                 raise PreflightError(f"the API server does not answer: {error}") from error
         await asyncio.sleep(TRY_EVERY_SECONDS)

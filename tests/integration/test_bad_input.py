@@ -291,8 +291,8 @@ def test_without_the_policy_no_agent_that_beats_is_started(
     create(fake_kubectl, "old", heartbeat={})
     fake_kubectl.wait_status("old", podName="old-r1")
     with no_policy(fake_kubectl):
-        create(fake_kubectl, "early", heartbeat={"intervalSeconds": 7})
-        let_resyncs_pass(operator)
+        operator.kill()
+        operator.start().ready()
         create(fake_kubectl, heartbeat={})
         said = wait_stalled(fake_kubectl, "PolicyMissing")
         assert "apply manifests/policies" in said

@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from tests.cluster.places import CHECKOUT
 from tests.support.api_call import Call
@@ -112,7 +114,8 @@ def a_server_of_version(major: str, minor: str) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
+        @override
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Old) as server:

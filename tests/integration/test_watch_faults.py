@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -31,9 +31,10 @@ def a_list(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 def go_blind(troubled: Troubled) -> None:
     """From here on no watch tells anything."""
+    proxy = troubled.proxy
+    proxy.wait_for(lambda: all(proxy.open_watches(plural) for plural in WATCHED))
     for plural in WATCHED:
-        troubled.proxy.wait_for(lambda plural=plural: troubled.proxy.open_watches(plural) > 0)
-        troubled.proxy.hold_watch(plural)
+        proxy.hold_watch(plural)
 
 
 def see_again_from_a_list(troubled: Troubled) -> float:
@@ -132,6 +133,26 @@ def test_an_own_create_that_the_watch_does_not_show_is_not_repeated(
     assert troubled.creates("pods") == 2
 
 
+def test_a_pod_gone_before_its_delete_is_answered_is_replaced_for_the_right_reason(
+    troubled: Troubled, fake_kubectl: Kubectl
+) -> None:
+    """The watch is faster than the answer: what was written down before the delete still holds."""
+    fake_kubectl.create(a_supervisor(heartbeat=NONE))
+    fake_kubectl.wait_status("hello", phase="ACTIVE")
+    proxy = troubled.proxy
+
+    def answer_when_it_is_gone() -> None:
+        if proxy.writes[-1].verb == "delete":
+            fake_kubectl("wait", "pod/hello-r1", "--for=delete", "--timeout=20s")
+
+    for number in range(len(proxy.writes) + 1, len(proxy.writes) + 6):
+        proxy.after_write(number, answer_when_it_is_gone)
+    fake_kubectl.patch("hello", {"agent": {"image": "localhost/agent:2"}})
+    fake_kubectl.wait_status("hello", podName="hello-r2", phase="ACTIVE")
+    marks = fake_kubectl.get("pod", "hello-r2")["metadata"]["annotations"]
+    assert marks["supervision.dev/reason"] == "TemplateChanged"
+
+
 def test_ten_operator_kills_while_100_supervisors_are_created(
     troubled: Troubled, fake_kubectl: Kubectl
 ) -> None:
@@ -143,7 +164,7 @@ def test_ten_operator_kills_while_100_supervisors_are_created(
     )
     user.start()
     for number in range(1, 11):
-        when = "after" if number % 2 else "before"
+        when: Literal["before", "after"] = "after" if number % 2 else "before"
         kill = proxy.kill_at(len(proxy.writes) + 25, when, lambda: operator.pid)
         kill.wait()
         operator.wait_end()

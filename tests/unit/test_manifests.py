@@ -164,12 +164,13 @@ def test_policies_refuse_when_in_doubt_and_each_is_bound() -> None:
 
 
 def test_the_operator_understands_its_arguments_and_probes_reach_it() -> None:
-    variables = {one["name"]: one["value"] for one in container()["env"]}
+    variables = {one["name"]: one.get("value", "from-the-pod") for one in container()["env"]}
     settings = Settings.from_args(container()["args"], variables)
     (port,) = container()["ports"]
     assert settings.http_host == "0.0.0.0"  # noqa: S104 - in a pod, for the kubelet
     assert settings.http_port == port["containerPort"] == 8080
     assert settings.relay_image == container()["image"]
+    assert settings.identity == "from-the-pod"
     probes = {name: container()[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")}
     assert probes["liveness"] == {"path": "/healthz", "port": port["name"]}
     assert probes["readiness"] == {"path": "/readyz", "port": port["name"]}

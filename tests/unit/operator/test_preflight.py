@@ -77,6 +77,11 @@ async def test_a_server_that_is_just_starting_is_waited_for() -> None:
     assert now() == 3
 
 
+async def test_a_server_that_has_not_read_its_roles_yet_is_waited_for() -> None:
+    await check_cluster(SlowStart(*[ForbiddenError("no role", status=403)] * 3), WAIT)
+    assert now() == 3
+
+
 async def test_a_server_that_stays_away_is_given_up_in_time() -> None:
     with pytest.raises(PreflightError, match="does not answer: refused"):
         await check_cluster(SlowStart(*[TransientError("refused")] * 100), WAIT)

@@ -1,0 +1,131 @@
+"""A stage for stories that end in a crash: one namespace, one operator, one proxy between.
+
+The operator is killed at a chosen write and another follows at once. Events are not numbered:
+nothing is decided by them, and an operator that dies at one leaves the same objects behind as one
+that dies after the status before it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from tests.support.behind_proxy import behind_proxy
+from tests.support.fleet import Fleet
+from tests.support.kubectl import Kubectl
+from tests.support.operator import OperatorProcess
+from tests.support.proxy import ApiProxy
+from tests.support.proxy_server import Write
+from tests.support.tokens import Admin
+
+CUSTOM = "/apis/supervision.dev/v1alpha1"
+FLAGS = ("--resync-seconds=0.5", "--heartbeat-writes-per-second=0")
+BEAT_SECONDS = 0.3
+WAIT_SECONDS = 20.0
+LOOK_SECONDS = 0.05
+QUIET_SECONDS = 1.2
+MOST_WRITES = 60
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Stage:
+    """A namespace with an operator behind a proxy, on which one story after another is told."""
+
+    kubectl: Kubectl
+    operator: OperatorProcess
+    proxy: ApiProxy
+    admin: Admin
+    fleet: Fleet
+    told: int = 0
+    base: int = 0
+    killed: threading.Event = field(default_factory=threading.Event)
+
+    def ask(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Of a path like `/api/v1 pods/NAME`; what is not there is empty."""
+        group, _, rest = path.partition(" ")
+        found = self.admin.ask(method, f"{group}/namespaces/{self.kubectl.namespace}/{rest}", body)
+        if found.status == HTTPStatus.NOT_FOUND:
+            return {}
+        assert found.status < HTTPStatus.BAD_REQUEST, found.message
+        return found.body
+
+    def supervisor(self, name: str) -> Json:
+        return self.ask("GET", f"{CUSTOM} supervisors/{name}")
+
+    def edit(self, name: str, **spec: Any) -> None:
+        self.ask("PATCH", f"{CUSTOM} supervisors/{name}", {"spec": spec})
+
+    def until(self, condition: Callable[[], bool], what: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"{what()}\n{self.operator.log[-3000:]}"
+            time.sleep(LOOK_SECONDS)
+
+    def until_status(self, name: str, **fields: Any) -> None:
+        def status() -> Json:
+            found = self.supervisor(name).get("status", {})
+            return {key: found.get(key) for key in fields}
+
+        self.until(lambda: status() == fields, lambda: f"{name}: {status()}, not {fields}")
+
+    def join(self, pod: str) -> None:
+        """Let a pod beat as soon as it runs."""
+
+        def runs() -> bool:
+            return "startTime" in self.ask("GET", f"/api/v1 pods/{pod}").get("status", {})
+
+        self.until(runs, lambda: f"pod {pod} does not run")
+        self.fleet.join(pod)
+
+    def writes(self) -> list[Write]:
+        """What the operator wrote since the story began, Events left out."""
+        return [one for one in self.proxy.writes[self.base :] if not is_event(one)]
+
+    def until_quiet(self) -> None:
+        """No write for longer than two resyncs take."""
+        last, since = -1, time.monotonic()
+        while time.monotonic() - since < QUIET_SECONDS:
+            if len(self.proxy.writes) != last:
+                last, since = len(self.proxy.writes), time.monotonic()
+            time.sleep(LOOK_SECONDS)
+
+    def kill_at(self, number: int, when: str) -> None:
+        """SIGKILL the operator at the nth write of the story that begins now; another follows."""
+        killed = self.killed = threading.Event()
+
+        def kill_if_due() -> None:
+            if self.killed is not killed or killed.is_set() or is_event(self.proxy.writes[-1]):
+                return
+            if len(self.writes()) == number:
+                killed.set()
+                self.operator.kill()
+                self.proxy.drop_clients()
+                self.operator.start()
+
+        for one in range(self.base + 1, self.base + MOST_WRITES):
+            register = self.proxy.before_write if when == "before" else self.proxy.after_write
+            register(one, kill_if_due)
+
+
+@contextmanager
+def open_stage(kubectl: Kubectl, access: Path, folder: Path) -> Iterator[Stage]:
+    folder.mkdir()
+    kubectl.ask("create", "namespace", kubectl.namespace)
+    with (
+        behind_proxy(kubectl, access, folder, *FLAGS) as troubled,
+        Admin(kubectl) as admin,
+        Fleet(kubectl, BEAT_SECONDS) as fleet,
+    ):
+        yield Stage(kubectl, troubled.operator, troubled.proxy, admin, fleet)
+    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+
+
+def is_event(write: Write) -> bool:
+    return "/events" in write.path
