@@ -53,7 +53,12 @@ async def _run(settings: Settings) -> int:
         open_cluster(kubeconfig, on_call=on_call) as cluster,
     ):
         _log.info("supervisor-operator %s, probes and metrics on port %d", version(), port)
+        checked = asyncio.Event()
+        probes.add_readiness(
+            "cluster", lambda: None if checked.is_set() else "the cluster is being looked at"
+        )
         await _until(stop, check_cluster(cluster, settings))
+        checked.set()
         if not stop.is_set():
             await _lead(cluster, settings, metrics, probes, stop)
     return 0

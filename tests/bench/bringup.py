@@ -43,9 +43,9 @@ async def bring_up(
 ) -> BringUp:
     """CPU counts until a few seconds after the last pod runs, less what idleness costs anyway."""
     say(f"bringing up {len(items)} {resource.plural} in {namespace}")
-    before_idle = cpu_of(pids)
+    before_idle, idle_from = cpu_of(pids), time.monotonic()
     await asyncio.sleep(IDLE_SECONDS)
-    idle = since(before_idle, cpu_of(pids))
+    idle, idled = since(before_idle, cpu_of(pids)), time.monotonic() - idle_from
     async with asyncio.TaskGroup() as group:
         before, started = cpu_of(pids), time.monotonic()
         running = group.create_task(_all_running(stage, namespace, len(items), started))
@@ -53,7 +53,7 @@ async def bring_up(
         applied = time.monotonic() - started
     await asyncio.sleep(SETTLE_SECONDS)
     spent, took = since(before, cpu_of(pids)), time.monotonic() - started
-    cpu = {name: used - idle[name] * took / IDLE_SECONDS for name, used in spent.items()}
+    cpu = {name: used - idle[name] * took / idled for name, used in spent.items()}
     found = BringUp(tuple(running.result()), cpu)
     if len(found.running_at) != len(items):
         raise BenchError(f"{len(found.running_at)} pods were counted, not {len(items)}")

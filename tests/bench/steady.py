@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.bench.cost import cpu_of, since
@@ -32,20 +34,33 @@ async def watch_window(
 ) -> Window:
     say(f"measuring for {seconds:.0f} s")
     pids = stage.programs | {"operator": operator.pid, "reader": reader.process.pid}
-    scraped, read = await operator.scrape(), await reader.count()
-    before = cpu_of(pids)
+    before = await _look(operator, reader, pids)
     await asyncio.sleep(seconds)
-    cpu, resident = since(before, cpu_of(pids)), operator.resident
-    told, read = await operator.scrape() - scraped, await reader.count() - read
+    after = await _look(operator, reader, pids)
+    told = after.told - before.told
     return Window(
-        seconds=seconds,
+        seconds=after.at - before.at,
         beats=told.total("beats_total"),
-        read=read,
+        read=after.read - before.read,
         passes=told.total("reconcile_total"),
-        cpu=cpu,
+        cpu=since(before.cpu, after.cpu),
         writes=_writes(told),
-        resident=resident,
+        resident=operator.resident,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    told: Scrape
+    read: int
+    cpu: dict[str, float]
+    at: float
+
+
+async def _look(operator: Running, reader: BareReader, pids: Mapping[str, int]) -> _Look:
+    """In the same order each time: on a busy machine the questions themselves take a while."""
+    told, read = await operator.scrape(), await reader.count()
+    return _Look(told, read, cpu_of(pids), time.monotonic())
 
 
 def _writes(told: Scrape) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
@@ -92,11 +93,11 @@ async def _without_beats(run: Run, stage: Stage) -> None:
 async def _idle(run: Run, pids: Mapping[str, int]) -> None:
     seconds = run.order.seconds / 2
     say(f"measuring {seconds:.0f} s without beats")
-    before = cpu_of(pids)
+    before, started = cpu_of(pids), time.monotonic()
     await asyncio.sleep(seconds)
-    cpu = since(before, cpu_of(pids))
-    run.samples["idle"] = {"seconds": seconds, "cpu": cpu}
-    run.read("idle", percent=100 * cpu[OPERATOR] / seconds)
+    cpu, took = since(before, cpu_of(pids)), time.monotonic() - started
+    run.samples["idle"] = {"seconds": took, "cpu": cpu}
+    run.read("idle", percent=100 * cpu[OPERATOR] / took)
 
 
 async def _with_beats(run: Run, stage: Stage) -> None:

@@ -198,34 +198,30 @@ class Telling:
 
 def tell(stage: Stage, story: Story) -> Telling:
     """Undisturbed."""
-    name = begin(stage, story)
-    stage.until_quiet()
-    stage.base = len(stage.proxy.writes)
-    story.act(stage, name)
-    story.finish(stage, name)
-    stage.until_quiet()
-    writes = stage.writes()
-    found = Telling(
-        tuple(told(one, name) for one in writes), work(writes, name), end_of(stage, name)
-    )
-    clear_away(stage, name)
-    return found
+    with beginning(stage, story) as name:
+        stage.until_quiet()
+        stage.base = len(stage.proxy.writes)
+        story.act(stage, name)
+        story.finish(stage, name)
+        stage.until_quiet()
+        writes = stage.writes()
+        words = tuple(told(one, name) for one in writes)
+        return Telling(words, work(writes, name), end_of(stage, name))
 
 
 def tell_with_a_kill(stage: Stage, point: Point, wanted: Telling) -> bool:
     """Tells whether the operator died where it should: two statuses may be written as one."""
-    story, name = point.story, begin(stage, point.story)
-    stage.kill_at(point.number, point.when)
-    story.act(stage, name)
-    story.finish(stage, name)
-    where = point.name(wanted)
-    stage.until(
-        lambda: end_of(stage, name) == wanted.end,
-        lambda: f"{where}: {difference(wanted.end, end_of(stage, name))}",
-    )
-    assert work(stage.writes(), name) == wanted.work, where
-    clear_away(stage, name)
-    return stage.killed.is_set()
+    story, where = point.story, point.name(wanted)
+    with beginning(stage, story) as name:
+        stage.kill_at(point.number, point.when)
+        story.act(stage, name)
+        story.finish(stage, name)
+        stage.until(
+            lambda: end_of(stage, name) == wanted.end,
+            lambda: f"{where}: {difference(wanted.end, end_of(stage, name))}",
+        )
+        assert work(stage.writes(), name) == wanted.work, where
+        return stage.killed.is_set()
 
 
 def difference(wanted: Json, found: Json) -> str:
@@ -234,19 +230,20 @@ def difference(wanted: Json, found: Json) -> str:
     )
 
 
-def begin(stage: Stage, story: Story) -> str:
+@contextmanager
+def beginning(stage: Stage, story: Story) -> Iterator[str]:
+    """A Supervisor of a new name, ready for the story; gone with the context."""
     stage.told += 1
     name = f"s{stage.told}"
-    story.prepare(stage, name)
-    stage.base = len(stage.proxy.writes)
-    return name
-
-
-def clear_away(stage: Stage, name: str) -> None:
-    for run in (1, 2):
-        with suppress(KeyError):
-            stage.fleet.leave(f"{name}-r{run}")
-    delete(stage, name)
+    try:
+        story.prepare(stage, name)
+        stage.base = len(stage.proxy.writes)
+        yield name
+    finally:
+        for run in (1, 2):
+            with suppress(KeyError):
+                stage.fleet.leave(f"{name}-r{run}")
+        delete(stage, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +304,7 @@ def explore(stage: Stage, point: Point, wanted: Telling) -> str:
     return f"{point.name(wanted)}: not reached, written as one with another"
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_every_crash_point_leads_to_the_same_end(
     fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path
 ) -> None:

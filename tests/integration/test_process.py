@@ -184,8 +184,8 @@ def test_probes_say_what_is_wrong(
         operator = OperatorProcess(proxy.kubeconfig, tmp_path / "operator.log", flag)
         operator.start()
         try:
-            operator.until(lambda: refusal.refused > 0)
-            assert readiness(operator) == "503 watches: pods are not listed yet"
+            unlisted = "503 watches: pods are not listed yet"
+            operator.until(lambda: refusal.refused > 0 and readiness(operator) == unlisted)
             assert operator.get("/healthz") == "ok"
             refusal.times = 0
             operator.ready()

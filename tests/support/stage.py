@@ -27,7 +27,7 @@ from tests.support.tokens import Admin
 CUSTOM = "/apis/supervision.dev/v1alpha1"
 FLAGS = ("--resync-seconds=0.5", "--heartbeat-writes-per-second=0")
 BEAT_SECONDS = 0.3
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 QUIET_SECONDS = 1.2
 MOST_WRITES = 60

@@ -1,0 +1,79 @@
+"""The bench itself: figures come out as they should, and nothing is lost without a word."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import aclosing
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+
+from tests.bench.api import Api
+from tests.bench.rows import Row, table
+from tests.bench.scrape import Scrape
+from tests.bench.story import _percentiles
+from tests.support.kubeconfig import Access
+
+BEFORE = """\
+supervisor_operator_beats_total 10.0
+late_bucket{le="0.1"} 1.0
+late_bucket{le="0.5"} 1.0
+late_bucket{le="+Inf"} 1.0
+"""
+AFTER = """\
+supervisor_operator_beats_total 25.0
+late_bucket{le="0.1"} 100.0
+late_bucket{le="0.5"} 101.0
+late_bucket{le="+Inf"} 101.0
+"""
+
+
+def test_percentiles_are_samples_that_were_measured() -> None:
+    seconds = tuple(number / 1000 for number in range(1, 101))
+    assert _percentiles(seconds) == pytest.approx({"p50": 50, "p99": 99, "max": 100})
+    assert _percentiles((0.007,)) == pytest.approx({"p50": 7, "p99": 7, "max": 7})
+
+
+def test_metrics_are_told_between_two_scrapes() -> None:
+    told = Scrape.of(AFTER) - Scrape.of(BEFORE)
+    assert told.total("beats_total") == 15
+    assert told.quantile("late", 0.99) == 0.1
+    assert told.quantile("late", 1.0) == 0.5
+    assert told.quantile("unknown", 0.5) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "values", "verdict"),
+    [
+        (Row("S1", "rate", "x", at_least=1.0), [1.0], "met"),
+        (Row("S1", "rate", "x", at_least=1.0), [0.99], "**missed**"),
+        (Row("S2", "late", "x", "ms", at_most=250), [100, 900, 200], "met"),
+        (Row("S3", "writes", "x", at_most=0), [1], "**missed**"),
+        (Row("", "context", "x"), [1], "-"),
+    ],
+)
+def test_the_median_is_held_against_the_goal(row: Row, values: list[float], verdict: str) -> None:
+    cells = row.cells([{"x": value} for value in values])
+    assert cells is not None
+    assert cells[-1] == verdict
+
+
+def test_what_was_not_measured_is_not_in_the_table() -> None:
+    assert "S7" not in table([{"late.p99": 12.0}])
+    assert "12 ms" in table([{"late.p99": 12.0}])
+
+
+async def test_a_watch_that_the_server_ends_is_taken_up_again() -> None:
+    async def one_event(_: web.Request) -> web.Response:
+        return web.Response(text='{"type": "ADDED", "object": {}}\n')
+
+    app = web.Application()
+    app.router.add_get("/pods", one_event)
+    async with TestServer(app) as server, ClientSession() as session:
+        address = str(server.make_url("")).rstrip("/")
+        api = Api(Access(address, ssl.create_default_context(), None), session)
+        async with aclosing(api.watch("/pods")) as events:
+            seen = [await anext(events) for _ in range(3)]
+    assert len(seen) == 3
+    assert api.watches_ended == 2
