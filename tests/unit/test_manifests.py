@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from supervisor_operator.api.v1alpha1.meta import GROUP
 from supervisor_operator.kube.rights import NAME, POLICY_NAME, RULES
 from supervisor_operator.settings import Settings
 
@@ -100,14 +101,17 @@ def test_the_operator_holds_no_dangerous_right() -> None:
         assert "nonResourceURLs" not in rule, rule
 
 
-def test_the_operator_writes_no_spec_of_the_users_objects() -> None:
+@pytest.mark.parametrize(
+    ("resource", "verbs"),
+    [
+        ("supervisorteams", {"get", "list", "watch"}),
+        # Those of team members are made, put back and removed; none is ever patched.
+        ("supervisors", {"get", "list", "watch", "create", "update", "delete"}),
+    ],
+)
+def test_the_operator_writes_custom_objects_only_for_teams(resource: str, verbs: set[str]) -> None:
     held = {right for rule in rules() for right in rights(rule)}
-    touched = {
-        verb
-        for verb, group, resource in held
-        if group == "supervision.dev" and resource in {"supervisors", "supervisorteams"}
-    }
-    assert touched == {"get", "list", "watch"}
+    assert {verb for verb, group, one in held if (group, one) == (GROUP, resource)} == verbs
 
 
 def test_all_that_is_handed_on_to_agents_is_held() -> None:
