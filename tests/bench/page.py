@@ -20,6 +20,13 @@ from tests.bench.verdicts import SPREAD_SECONDS as FREEZE_SPREAD
 from tests.cluster.places import CHECKOUT
 from tests.cluster.programs import VERSION
 
+QUIET_LOAD = 1.5
+BUSY = """\
+**Other work ran on this machine meanwhile** (see the load average). It takes time from all that is
+measured, and not evenly from one minute to the next: take ratios with care, and absolute times not
+at all.
+
+"""
 LIBRARIES = ("kopf", "kubernetes", "aiohttp", "pydantic", "prometheus-client")
 
 PAGE = """\
@@ -36,7 +43,7 @@ The samples behind each figure are in `benchmarks/samples.json`.
 | versions | Kubernetes {kubernetes}, Python {python}, {libraries} |
 | agents, runs | {agents}, {runs} (figures are medians, the spread is lowest to highest) |
 
-{table}
+{busy}{table}
 
 ## What was done
 
@@ -83,6 +90,7 @@ def _page(order: Order, runs: Sequence[Run], command: str, load: str) -> str:
         date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         commit=_commit(),
         load=load,
+        busy=BUSY if float(load) > QUIET_LOAD else "",
         machine=_machine(),
         kubernetes=VERSION,
         python=platform.python_version(),

@@ -11,18 +11,6 @@ from tests.support.in_cluster import deploy, restricted_namespace
 from tests.support.kubectl import Kubectl
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "soak: takes minutes; run by -m soak only")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "soak" in config.option.markexpr:
-        return
-    slow = [item for item in items if item.get_closest_marker("soak")]
-    items[:] = [item for item in items if item not in slow]
-    config.hook.pytest_deselected(items=slow)
-
-
 @pytest.fixture(scope="session")
 def operator_kubectl(node_tier: Tier) -> Kubectl:
     """kubectl where the operator runs, in the cluster and from its image."""

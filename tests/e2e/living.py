@@ -59,6 +59,14 @@ def sequence(kubectl: Kubectl, pod: str) -> int:
     return int(kubectl.get("hb", pod).get("status", {}).get("sequence", 0))
 
 
+def beats_again(kubectl: Kubectl, name: str) -> None:
+    """Two more beats arrive, and the operator sees them."""
+    before, seen = sequence(kubectl, f"{name}-r1"), status(kubectl, name)["lastHeartbeatTime"]
+    until(lambda: sequence(kubectl, f"{name}-r1") > before + 1, f"beats of {name}")
+    until(lambda: status(kubectl, name)["lastHeartbeatTime"] > seen, f"the operator sees {name}")
+    until(lambda: status(kubectl, name)["health"] == "HEALTHY", f"{name} is healthy")
+
+
 def incarnations(kubectl: Kubectl) -> dict[str, tuple[str, int]]:
     """Each pod's UID, and how often its agent's container was started again."""
     items = kubectl("get", "pods", "-o", "json").json["items"]

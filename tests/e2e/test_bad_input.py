@@ -37,12 +37,6 @@ def says(kubectl: Kubectl, name: str, reason: str, *words: str) -> None:
     until(told, f"{name} says {reason}: {words}, not {condition(kubectl, name)}", 30)
 
 
-def test_an_image_that_runs_as_root_is_told_in_the_kubelets_words(agents: Kubectl) -> None:
-    words = "container has runAsNonRoot and image will run as root"
-    says(agents, "root", "CreateContainerConfigError", words)
-    assert agents.get("sup", "root")["status"]["phase"] == "SPAWNING"
-
-
 def test_a_heartbeat_file_in_a_system_folder_is_refused_in_our_words(agents: Kubectl) -> None:
     says(agents, "system-folder", "InvalidTemplate", "a volume would hide /etc")
     assert agents.get("sup", "system-folder")["status"]["phase"] == "FAILED"
@@ -72,3 +66,9 @@ def test_a_pod_that_pod_security_forbids_is_told_in_the_servers_words(agents: Ku
 def test_an_image_that_is_nowhere_is_told_in_the_kubelets_words(agents: Kubectl) -> None:
     until(lambda: "Pull" in condition(agents, "no-image").get("reason", ""), "the kubelet's word")
     assert "localhost/none:1" in condition(agents, "no-image")["message"]
+
+
+def test_an_image_that_runs_as_root_is_told_in_the_kubelets_words(agents: Kubectl) -> None:
+    words = "container has runAsNonRoot and image will run as root"
+    says(agents, "root", "CreateContainerConfigError", words)
+    assert agents.get("sup", "root")["status"]["phase"] == "SPAWNING"
