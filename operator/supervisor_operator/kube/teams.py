@@ -222,6 +222,9 @@ def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:
     outcome = status.get("outcome") or {}
     failed = outcome.get("type") == OutcomeType.FAILED
     beat = spec.get("heartbeat") or {}
+    stamps = tuple(PodStamp(pod.run, pod.order, pod.finished) for pod in pods)
+    # A pod is seen before the status that tells of it: until then the words are of an older run.
+    is_current = all(stamp.run <= (status.get("run") or 0) for stamp in stamps)
     return AgentView(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -236,13 +239,13 @@ def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:
         finished=outcome.get("type") == OutcomeType.FINISHED,
         failed=failed,
         failed_reason=outcome.get("reason", "") if failed else "",
-        waiting=reason == Reason.WAITING_FOR_TEAM,
-        backing_off=reason in BACKING_OFF,
+        waiting=is_current and reason == Reason.WAITING_FOR_TEAM,
+        backing_off=is_current and reason in BACKING_OFF,
         next_restart=_time(status.get("nextRestartTime")),
         last_restart=_time(status.get("lastRestartTime")),
         pod_uid=status.get("podUID", ""),
         startup_seconds=beat.get("startupSeconds") or 120,
-        pods=tuple(PodStamp(pod.run, pod.order, pod.finished) for pod in pods),
+        pods=stamps,
     )
 
 
