@@ -22,7 +22,7 @@ SAMPLES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _applied(agents: Kubectl) -> None:
-    for file in SAMPLES:
+    for file in (*SAMPLES, "team"):
         agents("apply", "-f", str(MANIFESTS / "samples" / f"{file}.yaml"))
 
 
@@ -37,6 +37,14 @@ def test_a_sample_runs(agents: Kubectl, file: str) -> None:
     until(is_shown, f"{name} is {shown}: {status(agents, name)}", 30)
 
 
-def test_no_sample_with_agents_of_its_own_is_left_out() -> None:
-    files = {path.stem for path in (MANIFESTS / "samples").glob("*.yaml")}
-    assert files - SAMPLES.keys() <= {"team"}
+def test_the_team_runs(agents: Kubectl) -> None:
+    until(lambda: ready(agents) == "3/3", f"research is {ready(agents)}", 30)
+
+
+def ready(kubectl: Kubectl) -> str | None:
+    found: str | None = kubectl.get("supteam", "research")["status"].get("readySummary")
+    return found
+
+
+def test_no_sample_is_left_out() -> None:
+    assert {path.stem for path in (MANIFESTS / "samples").glob("*.yaml")} == {*SAMPLES, "team"}

@@ -15,6 +15,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 STORY = ["Spawned", "Active", "Unresponsive", "RestartScheduled", "Restarted", "Active"]
 STORY += ["Recovered"]
 
+SCOUTS = ("research-lead", "research-scout-1", "research-scout-2")
+AGENTS = {"flaky": "1/3"} | dict.fromkeys(("frozen", "hello", *SCOUTS), "0/3")
+
 
 @pytest.fixture
 def _own_cache(node: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -47,13 +50,13 @@ def make(target: str) -> str:
 def test_up_demo_up_again_and_down() -> None:
     said = make("up").splitlines()
     assert [line[:5] for line in said[:5]] == [f"[{step}/5]" for step in range(1, 6)]
-    rows = [line.split()[:5] for line in said[7:10]]
-    assert rows == [
-        ["flaky", "ACTIVE", "HEALTHY", "HeartbeatFresh", "1/3"],
-        ["frozen", "ACTIVE", "HEALTHY", "HeartbeatFresh", "0/3"],
-        ["hello", "ACTIVE", "HEALTHY", "HeartbeatFresh", "0/3"],
-    ]
-    assert said[11].startswith("Next: export KUBECONFIG=")
+    shown = dict(line.split()[0:5:4] for line in said if line.startswith("supervisor."))
+    assert shown == {
+        f"supervisor.supervision.dev/{name}": restarts for name, restarts in AGENTS.items()
+    }
+    assert all("ACTIVE   HEALTHY" in line for line in said if line.startswith("supervisor."))
+    assert "3/3" in next(line for line in said if line.startswith("supervisorteam."))
+    assert any(line.startswith("Next: export KUBECONFIG=") for line in said)
 
     started = time.monotonic()
     told = [line.split() for line in make("demo").splitlines() if " s  " in line[:10]]

@@ -24,7 +24,7 @@ from tests.support.install import MANIFESTS, NAMESPACE
 from tests.support.kubectl import Kubectl
 
 TIER = "node"
-SAMPLES = ("hello", "flaky", "frozen")
+SAMPLES = ("hello", "flaky", "frozen", "team")
 SAMPLE_SECONDS = 60.0
 LOOK_SECONDS = 0.3
 STEPS = 5
@@ -43,7 +43,7 @@ def up() -> None:
     cluster = _step(3, "cluster", lambda: _cluster(archives))
     _step(4, "operator", lambda: _operator(cluster, archives))
     _step(5, "samples", lambda: _samples(cluster))
-    print(f"\n{Kubectl(cluster, 'default')('get', 'sup').out}\n{_next_commands(cluster)}")
+    print(f"\n{Kubectl(cluster, 'default')('get', 'sup,supteam').out}\n{_next_commands(cluster)}")
 
 
 def _step(number: int, name: str, work: Callable[[], tuple[Found, str]]) -> Found:
@@ -127,14 +127,16 @@ def _samples(cluster: Cluster) -> tuple[None, str]:
         if time.monotonic() > deadline:
             raise ClusterError(
                 f"{', '.join(starting)} did not start within {SAMPLE_SECONDS:g} s: look at "
-                f'`make kubectl ARGS="describe sup {starting[0]}"`'
+                f'`make kubectl ARGS="get sup,supteam -o wide"`'
             )
         time.sleep(LOOK_SECONDS)
-    return None, ", ".join(SAMPLES)
+    return None, "hello, flaky, frozen, research (team)"
 
 
 def _starting(kubectl: Kubectl) -> list[str]:
-    phases = {name: kubectl.get("sup", name)["status"].get("phase") for name in SAMPLES}
+    """The Supervisors and teams that are on their way up, by name."""
+    items = kubectl("get", "supteam,sup", "-o", "json").json["items"]
+    phases = {item["metadata"]["name"]: item["status"].get("phase") for item in items}
     return [name for name, phase in phases.items() if phase in (None, "SPAWNING")]
 
 
