@@ -15,7 +15,7 @@ from typing import Self
 
 from tests.cluster.places import CHECKOUT
 
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 PORT = re.compile(r"metrics on port (\d+)")
 QUICK = ("--leader-elect=false", "--http-port=0", "--resync-seconds=2", "--log-level=debug")
