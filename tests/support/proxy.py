@@ -154,9 +154,24 @@ def _loop_in_thread() -> Iterator[asyncio.AbstractEventLoop]:
         yield loop
     finally:
         asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
+        asyncio.run_coroutine_threadsafe(_drain(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+async def _drain() -> None:
+    """End what is left on the loop: a connection under way must not outlive it unclosed."""
+    loop: Any = asyncio.get_running_loop()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    while open_ones := [one for one in loop._transports.values() if not one.is_closing()]:
+        for transport in open_ones:
+            transport.abort()
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.05)  # closing itself takes a few turns of the loop
 
 
 def _kill_and_wait(pid: int) -> None:
