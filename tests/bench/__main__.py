@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BenchError, ClusterError, TimeoutError) as error:
         print(f"bench: {error or 'not done in time'}", file=sys.stderr)
         return 1
-    print(table([run.readings for run in runs]))
+    print(table([run.readings for run in runs], busy=page.is_busy(load)))
     is_whole = (order.agents, order.wanted) == (AGENTS, EVERYTHING)
     folder = options.out or (CHECKOUT / "docs" if is_whole else None)
     if folder is None:

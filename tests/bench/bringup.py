@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from supervisor_operator.kube.cluster import PODS, Object, Resource
 from tests.bench.api import path_of
 from tests.bench.cost import cpu_of, since
+from tests.bench.patience import until
 from tests.bench.say import BenchError, say
 from tests.bench.stage import Stage
 
 IDLE_SECONDS = 5.0
-SETTLE_SECONDS = 3.0
+LOOK_SECONDS = 2.0
 PATIENCE_SECONDS = 300.0
 
 
@@ -34,14 +35,16 @@ class BringUp:
         return 1000 * self.cpu[program] / len(self.running_at)
 
 
-async def bring_up(
+async def bring_up(  # noqa: PLR0913 - what, where, by whom, until when
     stage: Stage,
     namespace: str,
     resource: Resource,
     items: Sequence[Object],
+    *,
     pids: Mapping[str, int],
+    is_settled: Callable[[], Awaitable[bool]],
 ) -> BringUp:
-    """CPU counts until a few seconds after the last pod runs, less what idleness costs anyway."""
+    """CPU counts until the controller has no more to do, less what idleness costs anyway."""
     say(f"bringing up {len(items)} {resource.plural} in {namespace}")
     before_idle, idle_from = cpu_of(pids), time.monotonic()
     await asyncio.sleep(IDLE_SECONDS)
@@ -51,7 +54,7 @@ async def bring_up(
         running = group.create_task(_all_running(stage, namespace, len(items), started))
         await stage.api.create_all(path_of(resource, namespace), items)
         applied = time.monotonic() - started
-    await asyncio.sleep(SETTLE_SECONDS)
+    await until(is_settled, f"{resource.plural} are settled", PATIENCE_SECONDS, LOOK_SECONDS)
     spent, took = since(before, cpu_of(pids)), time.monotonic() - started
     cpu = {name: used - idle[name] * took / idled for name, used in spent.items()}
     found = BringUp(tuple(running.result()), cpu)

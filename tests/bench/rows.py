@@ -9,7 +9,10 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`at_least` and `at_most` are the goal; a row without one is there to explain the others."""
+    """`at_least` and `at_most` are the goal; a row without one is there to explain the others.
+
+    `wall` marks what other work on the machine moves at will, so that a busy one is no judge of it.
+    """
 
     id: str
     what: str
@@ -17,6 +20,7 @@ class Row:
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
+    wall: bool = False
 
     @property
     def goal(self) -> str:
@@ -26,18 +30,29 @@ class Row:
             return f"≤ {_number(self.at_most)}{self._suffix}"
         return "-"
 
-    def cells(self, readings: Sequence[Mapping[str, float]]) -> list[str] | None:
+    def cells(
+        self, readings: Sequence[Mapping[str, float]], *, busy: bool = False
+    ) -> list[str] | None:
         """Id, what, goal, figure, spread, verdict; None where it was not measured."""
         values = [found[self.key] for found in readings if self.key in found]
         if not values:
             return None
         figure = f"{_number(median(values))}{self._suffix}"
         spread = f"{_number(min(values))} to {_number(max(values))}" if len(values) > 1 else "-"
-        return [self.id, self.what, self.goal, figure, spread, self.verdict(median(values))]
+        return [
+            self.id,
+            self.what,
+            self.goal,
+            figure,
+            spread,
+            self.verdict(median(values), busy=busy),
+        ]
 
-    def verdict(self, value: float) -> str:
+    def verdict(self, value: float, *, busy: bool) -> str:
         if self.at_least is None and self.at_most is None:
             return "-"
+        if busy and self.wall:
+            return "not judged"
         low = self.at_least if self.at_least is not None else float("-inf")
         high = self.at_most if self.at_most is not None else float("inf")
         return "met" if low <= value <= high else "**missed**"
@@ -54,12 +69,19 @@ def _number(value: float) -> str:
 
 
 ROWS = (
-    Row("S1", "pods/s, source None ÷ Job controller", "none.rate_ratio", at_least=1.0),
-    Row("S1", "pods/s, source File ÷ Job controller", "file.rate_ratio", at_least=1.0),
+    Row("S1", "pods/s, source None ÷ Job controller", "none.rate_ratio", at_least=1.0, wall=True),
+    Row("S1", "pods/s, source File ÷ Job controller", "file.rate_ratio", at_least=1.0, wall=True),
     Row("", "Job controller, Jobs until their pods run", "jobs.per_second", "/s"),
     Row("", "Supervisors, source None", "none.per_second", "/s"),
     Row("", "Supervisors, source File (relay, Heartbeat)", "file.per_second", "/s"),
-    Row("S2", "verdict after the deadline, p99, seen outside", "late.p99", "ms", at_most=250),
+    Row(
+        "S2",
+        "verdict after the deadline, p99, seen outside",
+        "late.p99",
+        "ms",
+        at_most=250,
+        wall=True,
+    ),
     Row("S2", "verdict after the deadline, the earliest", "late.min", "ms", at_least=0),
     Row("S2", "agents that beat, called unresponsive", "late.wrong", at_most=0),
     Row("", "the same, p50", "late.p50", "ms"),
@@ -79,7 +101,7 @@ ROWS = (
     Row("S5", "resident memory without agents", "memory.base_mib", "MiB", at_most=80),
     Row("S5", "resident memory per beating agent", "memory.per_agent_kib", "KiB", at_most=12),
     Row("", "resident, whole fleet, operator started anew", "memory.after_restart_mib", "MiB"),
-    Row("S7", "next pod beyond the delay, p99", "restart.p99", "ms", at_most=250),
+    Row("S7", "next pod beyond the delay, p99", "restart.p99", "ms", at_most=250, wall=True),
     Row("", "the same, p50", "restart.p50", "ms"),
     Row("", "the same, longest", "restart.max", "ms"),
     Row("S10", "API-server CPU per agent ÷ per Job, source None", "none.api_ratio", at_most=1.3),
@@ -98,7 +120,7 @@ ROWS = (
 HEAD = ["id", "figure", "goal", "measured", "spread", "verdict"]
 
 
-def table(readings: Sequence[Mapping[str, float]]) -> str:
-    rows = [cells for row in ROWS if (cells := row.cells(readings))]
+def table(readings: Sequence[Mapping[str, float]], *, busy: bool) -> str:
+    rows = [cells for row in ROWS if (cells := row.cells(readings, busy=busy))]
     lines = [HEAD, ["---"] * len(HEAD), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +93,18 @@ class Running:
 
     async def scrape(self) -> Scrape:
         return Scrape.of(await asyncio.to_thread(self.process.get, "/metrics"))
+
+    def settled(self) -> Callable[[], Awaitable[bool]]:
+        """Asks whether nothing waits and nothing was done since it was last asked."""
+        done = -1.0
+
+        async def is_settled() -> bool:
+            nonlocal done
+            told, before = await self.scrape(), done
+            done = told.total("reconcile_total")
+            return told.total("queue_depth") == 0 and done == before
+
+        return is_settled
 
     async def until_active(self, count: int) -> None:
         async def is_active() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -11,6 +12,7 @@ from math import ceil
 from typing import Any
 
 from supervisor_operator.kube.cluster import SUPERVISORS
+from tests.bench.api import path_of
 from tests.bench.beating import Beating, beating
 from tests.bench.bringup import BringUp, bring_up
 from tests.bench.cost import cpu_of, since
@@ -72,7 +74,14 @@ async def play(order: Order) -> Run:
 async def _jobs(run: Run, stage: Stage) -> None:
     namespace = await stage.make_namespace("bench-jobs")
     items = [a_job(name) for name in names(run.order.agents)]
-    done = await bring_up(stage, namespace, JOBS, items, stage.programs)
+
+    async def are_settled() -> bool:
+        listed = json.loads(await stage.api.must("GET", path_of(JOBS, namespace)))
+        return all(item["status"].get("ready") == 1 for item in listed["items"])
+
+    done = await bring_up(
+        stage, namespace, JOBS, items, pids=stage.programs, is_settled=are_settled
+    )
     _note_bring_up(run, "jobs", done, MANAGER)
     await stage.clear(namespace)
 
@@ -82,7 +91,9 @@ async def _without_beats(run: Run, stage: Stage) -> None:
     items = [a_silent_agent(name) for name in names(run.order.agents)]
     async with stage.operator() as operator:
         pids = stage.programs | {OPERATOR: operator.pid}
-        done = await bring_up(stage, namespace, SUPERVISORS, items, pids)
+        done = await bring_up(
+            stage, namespace, SUPERVISORS, items, pids=pids, is_settled=operator.settled()
+        )
         _note_bring_up(run, "none", done, OPERATOR)
         _note_calls(run, "none", await operator.scrape())
         if run.wants("S4"):
@@ -110,7 +121,9 @@ async def _with_beats(run: Run, stage: Stage) -> None:
             base = operator.resident
             run.read("memory", base_mib=base / MIB)
             pids = stage.programs | {OPERATOR: operator.pid}
-            done = await bring_up(stage, namespace, SUPERVISORS, items, pids)
+            done = await bring_up(
+                stage, namespace, SUPERVISORS, items, pids=pids, is_settled=operator.settled()
+            )
             _note_bring_up(run, "file", done, OPERATOR)
             _note_calls(run, "file", await operator.scrape())
             if not run.order.wanted - BRING_UP:

@@ -60,8 +60,14 @@ def test_the_median_is_held_against_the_goal(row: Row, values: list[float], verd
 
 
 def test_what_was_not_measured_is_not_in_the_table() -> None:
-    assert "S7" not in table([{"late.p99": 12.0}])
-    assert "12 ms" in table([{"late.p99": 12.0}])
+    assert "S7" not in table([{"late.p99": 12.0}], busy=False)
+    assert "12 ms" in table([{"late.p99": 12.0}], busy=False)
+
+
+def test_a_busy_machine_judges_no_wall_time_neither_way() -> None:
+    row = Row("S1", "rate", "x", at_least=1.0, wall=True)
+    assert {row.verdict(value, busy=True) for value in (0.5, 1.5)} == {"not judged"}
+    assert Row("S3", "writes", "x", at_most=0).verdict(1, busy=True) == "**missed**"
 
 
 async def test_a_watch_that_the_server_ends_is_taken_up_again() -> None:
