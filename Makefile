@@ -52,7 +52,7 @@ e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
 	$(PY) -m pytest tests/e2e
 
 soak: .venv/done programs ## those that take minutes: default intervals, longer outages
-	$(PY) -m pytest tests/e2e -m soak
+	$(PY) -m pytest tests/integration tests/e2e -m soak
 
 up: .venv/done ## show it: a cluster with a real node, the operator, sample agents
 	@$(PY) -m tests.showcase up

@@ -7,6 +7,8 @@ import signal
 import time
 from typing import Any
 
+import pytest
+
 from tests.support.builders import a_supervisor
 from tests.support.fleet import beating
 from tests.support.kubectl import Kubectl
@@ -205,15 +207,18 @@ def test_heartbeat_deleted_by_hand_is_made_again(
     assert fake_kubectl.get("sup", "hello")["status"]["restarts"] == 0
 
 
+@pytest.mark.parametrize(
+    ("agents", "interval"),
+    [(20, 3), pytest.param(200, 10, marks=[pytest.mark.soak, pytest.mark.timeout(600)])],
+)
 def test_twenty_operator_kills_with_beating_agents(
-    operator: OperatorProcess, fake_kubectl: Kubectl
+    operator: OperatorProcess, fake_kubectl: Kubectl, agents: int, interval: int
 ) -> None:
     """No healthy agent is restarted, no counter lost."""
     kubectl = fake_kubectl
-    pods = spawn(
-        kubectl, *(an_agent(f"a{number}", heartbeat={"intervalSeconds": 3}) for number in range(20))
-    )
-    with beating(kubectl, pods, 1) as fleet:
+    beat = {"intervalSeconds": interval}
+    pods = spawn(kubectl, *(an_agent(f"a{number}", heartbeat=beat) for number in range(agents)))
+    with beating(kubectl, pods, interval / 3) as fleet:
         wait_all(kubectl, "health", "HEALTHY")
         kubectl("label", "pod", "a0-r1", "fake.test/exit-code=3")
         kubectl.wait_status("a0", podName="a0-r2")

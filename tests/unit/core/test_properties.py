@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from hypothesis.stateful import (
 )
 
 from supervisor_operator.core.heartbeat import evaluate_beats
+from supervisor_operator.core.plan import plan_supervisor
 from tests.support.sim import Sim
 from tests.unit.core.test_edges import beating
 
@@ -153,6 +156,25 @@ class Life(RuleBasedStateMachine):
 def test_any_life() -> None:
     profile = settings(max_examples=100, stateful_step_count=25, deadline=None)
     run_state_machine_as_test(Life, settings=profile)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 3), st.randoms(use_true_random=False), st.booleans())
+def test_pods_listed_in_any_order_give_the_same_plan(
+    crashes: int,
+    random: Random,
+    ends: bool,  # noqa: FBT001
+) -> None:
+    sim = beating(restart={"keepFinishedPods": 5})
+    for _ in range(crashes):
+        sim.exit(3).wait(60).start().beat()
+    if ends:
+        sim.exit(3)
+    observed = sim.observe()
+    shuffled = list(observed.pods)
+    random.shuffle(shuffled)
+    other = replace(observed, pods=tuple(shuffled))
+    assert plan_supervisor(other, sim.now()) == plan_supervisor(observed, sim.now())
 
 
 @given(st.floats(0, 500), st.floats(0, 500))
