@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from supervisor_operator.core.observed import AgentEnd, Refusal, RefusalKind
+from supervisor_operator.core.plan import plan_supervisor
 from tests.support.sim import Sim
 
 NONE = {"source": "None"}
@@ -501,3 +502,15 @@ def test_ignored_exit_codes_restart_uncounted_with_growing_delay() -> None:
 def test_exit_code_rules(action: str, ready: str) -> None:
     sim = running(restart={"exitCodes": [{"codes": [7, 0], "action": action}]}).exit(7)
     assert shown(sim)[2] == ready
+
+
+def test_kill_patch_refused_is_told_and_no_delete_takes_its_place() -> None:
+    sim = beating()
+    sim.mono += 120
+    sim.relay_only().one_pass()
+    refused = sim.observe(Refusal(RefusalKind.KILL, "pods may not be patched"))
+    plan = plan_supervisor(refused, sim.now())
+    assert plan.actions == ()
+    said = {one.type: f"{one.status}/{one.reason}" for one in plan.status.conditions or ()}
+    assert (said["Ready"], said["Stalled"]) == ("False/KillRefused", "True/KillRefused")
+    assert plan.status.health == "UNRESPONSIVE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -277,3 +278,17 @@ def test_a_view_says_whether_it_was_confirmed(listener: Listener) -> None:
     assert found
     assert found.confirmed
     assert not listener.view().confirmed
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+def test_an_agents_clock_that_is_an_hour_off_changes_nothing(
+    listener: Listener, hours: int
+) -> None:
+    """The times in a Heartbeat are for people: only its age and our own clock count."""
+    clock = datetime(2026, 11, 18, 12, tzinfo=UTC) + timedelta(hours=hours)
+    for number in range(1, 4):
+        stamp = (clock + timedelta(seconds=10 * number)).isoformat()
+        listener.beat(sequence=number, beatAgeMillis=500, beatTime=stamp, relayTime=stamp)
+        listener.now += 10
+    assert listener.view().silence == 10.5
+    assert listener.view().relay_silence == 10
