@@ -13,11 +13,11 @@ export PYTHONPATH := operator
 help: ## show this
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-.venv/done: requirements/runtime.txt requirements/dev.txt
+.venv/done: requirements/runtime.txt requirements/api.txt requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: set PYTHON=")'
 	@echo "making .venv (about a minute the first time)" >&2
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/pip install --quiet --require-hashes -r requirements/runtime.txt -r requirements/dev.txt
+	@.venv/bin/pip install --quiet --require-hashes -r requirements/runtime.txt -r requirements/api.txt -r requirements/dev.txt
 	@touch $@
 
 test: .venv/done ## lint, then every test this machine can run
@@ -94,6 +94,7 @@ kubectl: .venv/done ## kubectl on the local cluster: make kubectl ARGS="get sup"
 
 pins: ## write the pinned requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/runtime.in -o requirements/runtime.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/api.in -o requirements/api.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/dev.in -o requirements/dev.txt
 
 clean: ## remove .venv and caches of this checkout
