@@ -16,7 +16,10 @@ class LeadershipLostError(SupervisorOperatorError):
 
 
 class ClusterError(SupervisorOperatorError):
-    """The API server refused, or could not be reached (then without a status)."""
+    """The API server refused, or could not be reached (then without a status).
+
+    `causes` are the fields that it names, each with its words.
+    """
 
     def __init__(
         self,
@@ -25,8 +28,10 @@ class ClusterError(SupervisorOperatorError):
         status: int | None = None,
         reason: str = "",
         retry_after: float | None = None,
+        causes: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(message)
+        self.causes = causes
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
@@ -74,9 +79,14 @@ _SERVER_ERROR = 500
 
 
 def cluster_error(
-    status: int, message: str, *, reason: str = "", retry_after: float | None = None
+    status: int,
+    message: str,
+    *,
+    reason: str = "",
+    retry_after: float | None = None,
+    causes: tuple[tuple[str, str], ...] = (),
 ) -> ClusterError:
     """The error that an HTTP status of the API server means."""
     other = TransientError if status >= _SERVER_ERROR else ClusterError
     kind = _BY_STATUS.get(status, other)
-    return kind(message, status=status, reason=reason, retry_after=retry_after)
+    return kind(message, status=status, reason=reason, retry_after=retry_after, causes=causes)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from supervisor_operator.api.v1alpha1.meta import Health, OperatingMode, Phase
+from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
 from supervisor_operator.core.actions import Action
 from supervisor_operator.core.observed import Observed
 from supervisor_operator.core.plan import Plan
@@ -150,14 +151,14 @@ class SnapshotBoard:
         count = known.passes.count + 1 if known else 1
         state = SupervisorState(
             uid=metadata["uid"],
-            desired=_desired(item),
-            actual=_actual(plan),
+            desired=desired_of(item),
+            actual=actual_of(plan.status),
             last_action=self._last_action(key, known),
             passes=Passes(count, self._wall(), seconds),
         )
         before = (known.actual.phase, known.actual.health) if known else _stored(item)
         self._put(key, known, state)
-        for kind in _changes(known, state, before):
+        for kind in changes(known, state, before):
             self._tell(kind, key, state)
         self._tell(EventType.COMPLETE, key, state)
 
@@ -210,7 +211,7 @@ Words = tuple[str | None, str | None]
 """Phase and health."""
 
 
-def _changes(
+def changes(
     known: SupervisorState | None, state: SupervisorState, before: Words
 ) -> Iterator[EventType]:
     if known is None:
@@ -241,14 +242,13 @@ def _stored(item: Object) -> Words:
     return item["status"].get("phase"), item["status"].get("health")
 
 
-def _desired(item: Object) -> Desired:
+def desired_of(item: Object) -> Desired:
     """A word that is no mode belongs to an object that cannot be read, and wants nothing."""
     mode = MODES.get(str(item["spec"].get("operatingMode")), OperatingMode.RUNNING)
     return Desired(mode, item["metadata"].get("generation", 0))
 
 
-def _actual(plan: Plan) -> Actual:
-    status = plan.status
+def actual_of(status: SupervisorStatus) -> Actual:
     ready = (one.reason for one in status.conditions or () if one.type == ConditionType.READY)
     return Actual(
         phase=status.phase,

@@ -7,6 +7,7 @@ whatever the network breaks is raised as one of `errors.ClusterError`'s kinds.
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import re
 import time
@@ -20,9 +21,14 @@ import aiohttp
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
+from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import GoneError
-from supervisor_operator.kube.cluster import LEASES, Listing, Object, Resource
-from supervisor_operator.kube.configuration import authorization, load_configuration
+from supervisor_operator.kube.cluster import LEASES, PODS, Listing, Object, Resource
+from supervisor_operator.kube.configuration import (
+    authorization,
+    load_configuration,
+    without_credentials,
+)
 from supervisor_operator.kube.wire import Call, events, reachable, refusal
 
 OnCall = Callable[[str, str, str, float], None]
@@ -32,8 +38,6 @@ _PAGE = 500
 _ANSWER_WITHIN = aiohttp.ClientTimeout(total=30)
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _HEADERS = {
-    # Its first word is also our name in managedFields.
-    "User-Agent": "supervisor-operator",
     "Accept": "application/json",
     # Inside a cluster bytes are cheaper than the API server's CPU.
     "Accept-Encoding": "identity",
@@ -52,10 +56,15 @@ def _allow_write() -> None:
 
 @asynccontextmanager
 async def open_cluster(
-    kubeconfig: str | None, *, on_call: OnCall = _ignore_call
+    kubeconfig: str | None,
+    *,
+    context: str | None = None,
+    on_call: OnCall = _ignore_call,
+    agent: str = MANAGER,
 ) -> AsyncIterator[KubeCluster]:
     """The cluster of this kubeconfig, else $KUBECONFIG, else our pod's, else ~/.kube/config."""
-    async with aclosing(KubeCluster(await load_configuration(kubeconfig), on_call)) as cluster:
+    configuration = await load_configuration(kubeconfig, context)
+    async with aclosing(KubeCluster(configuration, on_call, agent=agent)) as cluster:
         yield cluster
 
 
@@ -64,6 +73,7 @@ class KubeCluster:
 
     `guard` is called before each write, Leases excepted, and may raise LeadershipLostError.
     `idle_seconds` is how long a watch may send nothing, not even a bookmark.
+    `agent` is who we are in the API server's log and, its first word, in managedFields.
     """
 
     def __init__(
@@ -72,6 +82,7 @@ class KubeCluster:
         on_call: OnCall = _ignore_call,
         *,
         requests_at_once: int = 64,
+        agent: str = MANAGER,
     ) -> None:
         self.guard: Callable[[], None] = _allow_write
         self.idle_seconds = 90.0
@@ -79,9 +90,22 @@ class KubeCluster:
         self._rest: Any = RESTClientObject(configuration)
         self._on_call = on_call
         self._slots = asyncio.Semaphore(requests_at_once)
+        self._agent = agent
+        self._token: str | None = None
 
     async def aclose(self) -> None:
         await self._rest.close()
+
+    def for_strangers(self) -> KubeCluster:
+        """The same API server without any credentials of ours; to be closed on its own."""
+        bare = without_credentials(self._configuration)
+        return KubeCluster(bare, self._on_call, agent=self._agent)
+
+    def with_token(self, token: str) -> KubeCluster:
+        """The same connections in the name of whoever holds this token."""
+        theirs = copy.copy(self)
+        theirs._token = token  # noqa: SLF001 - a copy of ourselves
+        return theirs
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Object:
         return await self._ask(Call("get", resource.plural, _path(resource, namespace, name)))
@@ -147,10 +171,13 @@ class KubeCluster:
         what = f"{resource.plural}/status"
         return await self._ask(Call("update", what, path, body=item))
 
-    async def merge(self, resource: Resource, namespace: str, name: str, patch: Object) -> Object:
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: Object, *, strict: bool = False
+    ) -> Object:
         path = _path(resource, namespace, name)
         headers = {"Content-Type": "application/merge-patch+json"}
-        call = Call("patch", resource.plural, path, body=patch, headers=headers)
+        query = {"fieldValidation": "Strict"} if strict else {}
+        call = Call("patch", resource.plural, path, query, patch, headers)
         return await self._ask(call)
 
     async def delete(
@@ -161,6 +188,21 @@ class KubeCluster:
             body["preconditions"] = {"uid": uid}
         path = _path(resource, namespace, name)
         await self._ask(Call("delete", resource.plural, path, body=body))
+
+    @asynccontextmanager
+    async def logs(
+        self, namespace: str, pod: str, query: Mapping[str, str]
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The log of a pod in pieces as they come."""
+        call = Call("get", "pods/log", f"{_path(PODS, namespace, pod)}/log", query)
+        patience = aiohttp.ClientTimeout(sock_connect=30)
+        with self._counted(call) as seen:
+            response = await self._send(call, patience, seen)
+        try:
+            with reachable(call):
+                yield response.content.iter_any()
+        finally:
+            response.close()
 
     async def version(self) -> tuple[int, int]:
         found = await self._ask(Call("get", "version", "/version"))
@@ -196,7 +238,12 @@ class KubeCluster:
         self, call: Call, patience: aiohttp.ClientTimeout, seen: _Seen
     ) -> aiohttp.ClientResponse:
         with reachable(call):
-            headers = {**_HEADERS, **call.headers, **await authorization(self._configuration)}
+            headers = {
+                "User-Agent": self._agent,
+                **_HEADERS,
+                **call.headers,
+                **await self._authorization(),
+            }
             url = self._configuration.host + call.url
             answer = await self._rest.request(
                 call.method, url, headers=headers, body=call.body, _request_timeout=patience
@@ -207,6 +254,11 @@ class KubeCluster:
                 return response
             body = await response.read()
         raise refusal(call, response, body)
+
+    async def _authorization(self) -> dict[str, str]:
+        if self._token is not None:
+            return {"Authorization": f"Bearer {self._token}"}
+        return await authorization(self._configuration)
 
     @contextmanager
     def _counted(self, call: Call) -> Iterator[_Seen]:

@@ -22,9 +22,23 @@ from supervisor_operator.errors import ClusterError, TransientError
 _load_incluster: Any = load_incluster_config  # the library has no types here
 _load_kubeconfig: Any = load_kube_config
 _TOKEN_LIFE = 60.0
+DEFAULT_FILE = "~/.kube/config"
+_ADDRESS = (
+    "host",
+    "ssl_ca_cert",
+    "ca_cert_data",
+    "assert_hostname",
+    "verify_ssl",
+    "tls_server_name",
+    "proxy",
+    "proxy_headers",
+    "connection_pool_maxsize",
+    "disable_strict_ssl_verification",
+    "client_session_kwargs",
+)
 
 
-async def load_configuration(kubeconfig: str | None) -> Configuration:
+async def load_configuration(kubeconfig: str | None, context: str | None = None) -> Configuration:
     """From this file, else $KUBECONFIG, else as a pod of the cluster, else ~/.kube/config."""
     configuration = Configuration()
     # Watches last for minutes and must not use up the connections of everybody else.
@@ -33,10 +47,10 @@ async def load_configuration(kubeconfig: str | None) -> Configuration:
     configuration.disable_strict_ssl_verification = True
     files = kubeconfig or os.environ.get("KUBECONFIG")
     try:
-        if not files and "KUBERNETES_SERVICE_HOST" in os.environ:
+        if not files and not context and "KUBERNETES_SERVICE_HOST" in os.environ:
             _load_incluster(configuration)
         else:
-            await _load_files(configuration, _existing(files or "~/.kube/config"))
+            await _load_files(configuration, _existing(files or DEFAULT_FILE), context)
     except (ConfigException, OSError) as error:
         raise ClusterError(f"the way to the cluster cannot be read: {error}") from error
     _settle_proxy(configuration)
@@ -73,9 +87,23 @@ def _existing(files: str) -> str:
     )
 
 
-async def _load_files(configuration: Any, files: str) -> None:
+def without_credentials(configuration: Configuration) -> Configuration:
+    """The same API server for strangers: neither our token nor our certificate goes with them.
+
+    A client certificate would win over the token of whoever is asking.
+    """
+    bare = Configuration()
+    for name in _ADDRESS:
+        setattr(bare, name, getattr(configuration, name))
+    return bare
+
+
+async def _load_files(configuration: Any, files: str, context: str | None) -> None:
     loader = await _load_kubeconfig(
-        config_file=files, client_configuration=configuration, persist_config=False
+        config_file=files,
+        context=context,
+        client_configuration=configuration,
+        persist_config=False,
     )
     read_at = time.monotonic()
 

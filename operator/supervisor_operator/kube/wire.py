@@ -59,12 +59,21 @@ def refusal(call: Call, response: aiohttp.ClientResponse, body: bytes) -> Cluste
     try:
         said = json.loads(body)
         message, reason = said["message"], said.get("reason", "")
+        causes = _causes(said)
     except (ValueError, TypeError, KeyError):  # a proxy's words, not the API server's
         text = body[:_SHOWN].decode(errors="replace").strip()
         message, reason = f"{call.line}: {response.status} {response.reason}: {text}", ""
+        causes = ()
     wait = response.headers.get("Retry-After", "")
     retry_after = float(wait) if wait.isdecimal() else None
-    return cluster_error(response.status, message, reason=reason, retry_after=retry_after)
+    return cluster_error(
+        response.status, message, reason=reason, retry_after=retry_after, causes=causes
+    )
+
+
+def _causes(said: Object) -> tuple[tuple[str, str], ...]:
+    found = (said.get("details") or {}).get("causes") or ()
+    return tuple((one.get("field", ""), one.get("message", "")) for one in found)
 
 
 async def events(call: Call, response: aiohttp.ClientResponse) -> AsyncGenerator[Object]:
