@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from supervisor_operator.clock import wall_clock
 from supervisor_operator.errors import ClusterError, LeadershipLostError
 from supervisor_operator.kube.client import KubeCluster, open_cluster
 from supervisor_operator.leader import Election, Leader
@@ -21,7 +22,7 @@ from supervisor_operator.settings import Settings, version
 from supervisor_operator.telemetry.http import Probes, serve
 from supervisor_operator.telemetry.logging import configure
 from supervisor_operator.telemetry.metrics import Metrics
-from supervisor_operator.wiring import Operator, wall_clock
+from supervisor_operator.wiring import Operator
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 

@@ -42,6 +42,11 @@ class Subscription(AsyncIterator[T | Gap], Generic[T]):
             self._waiting.append(gap)
         self._news.set()
 
+    def push_gap(self, gap: Gap) -> None:
+        """Events were left out before the first one."""
+        self._waiting.append(gap)
+        self._news.set()
+
     def close(self) -> None:
         """End the stream; what waits can still be read."""
         self._closed = True

@@ -7,10 +7,10 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import kopf
 
+from supervisor_operator.clock import wall_clock
 from supervisor_operator.errors import ClusterError
 from supervisor_operator.handlers import customs as customs_handlers
 from supervisor_operator.handlers import hosting
@@ -39,10 +39,6 @@ FINISH_SECONDS = 1.5
 SWEEP_AGAIN_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
-
-
-def wall_clock() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - the one place where the wall clock is read
 
 
 class Operator:

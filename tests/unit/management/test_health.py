@@ -11,7 +11,8 @@ import pytest
 
 from supervisor_operator.api.v1alpha1.meta import ConditionStatus
 from supervisor_operator.core.health.advice import ADVICE
-from supervisor_operator.core.health.assess import PATIENCE, assess, level_of
+from supervisor_operator.core.health.assess import PATIENCE, assess
+from supervisor_operator.core.health.level import level_of
 from supervisor_operator.core.health.report import HealthReport, Level
 from supervisor_operator.core.health.subject import Beat, Subject
 from supervisor_operator.core.states import State

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from supervisor_operator.api.v1alpha1.meta import ConditionStatus, Health
+from supervisor_operator.api.v1alpha1.meta import Health
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.core.health.advice import next_step
+from supervisor_operator.core.health.level import level_of
 from supervisor_operator.core.health.report import (
     HealthReport,
     HeartbeatReport,
@@ -21,7 +22,6 @@ from supervisor_operator.core.health.report import (
 from supervisor_operator.core.health.steps import Step, find_operator
 from supervisor_operator.core.health.subject import Beat, Subject
 from supervisor_operator.core.telling import spell
-from supervisor_operator.core.words import ConditionType
 
 NOT_SEEN = "NotSeenYet"
 OUTDATED = "StatusOutdated"
@@ -51,19 +51,6 @@ def assess(subject: Subject, now: datetime, beat: Beat | None = None) -> HealthR
         restarts=_restarts(subject),
         conditions=list(status.conditions or ()),
     )
-
-
-def level_of(subject: Subject) -> Level:
-    """By what the operator wrote, whenever that was."""
-    ready = subject.ready
-    if ready is None or subject.status.observed_generation < subject.generation:
-        return Level.UNKNOWN
-    if ready.status is ConditionStatus.TRUE:
-        return Level.HEALTHY
-    if subject.is_true(ConditionType.STALLED):
-        works = subject.status.health is Health.HEALTHY
-        return Level.DEGRADED if works else Level.UNHEALTHY
-    return Level.UNKNOWN if ready.status is ConditionStatus.UNKNOWN else Level.DEGRADED
 
 
 def _judge(subject: Subject, now: datetime, beat: Beat | None) -> tuple[Level, str, str, Step]:

@@ -20,6 +20,18 @@ class Beat:
 
     time: datetime | None
     problem: str = ""
+    pod_uid: str = ""
+
+    @classmethod
+    def of(cls, item: dict[str, Any], arrived: datetime | None = None) -> Beat:
+        """From a Heartbeat; where it was seen to arrive, the relay's clock is not needed."""
+        status = item.get("status") or {}
+        age = status.get("beatAgeMillis")
+        found = _time(status.get("beatTime"))
+        if arrived and age is not None:
+            found = arrived - timedelta(milliseconds=age)
+        uid = str((item.get("spec") or {}).get("podUID", ""))
+        return cls(found, status.get("problem") or "", uid)
 
 
 @dataclass(frozen=True, slots=True)

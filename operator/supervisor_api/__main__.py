@@ -1,0 +1,116 @@
+"""`python -m supervisor_api`: fill the index, then answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from types import FrameType
+
+import uvicorn
+from typing_extensions import override
+
+from supervisor_api.access import Access
+from supervisor_api.app import create_app
+from supervisor_api.feed import Feed
+from supervisor_api.index import Index
+from supervisor_api.limits import Rate
+from supervisor_api.service import Service
+from supervisor_api.settings import PROGRAM, Settings, read_settings
+from supervisor_operator.clock import wall_clock
+from supervisor_operator.errors import ClusterError
+from supervisor_operator.kube.client import KubeCluster, open_cluster
+from supervisor_operator.settings import Settings as OperatorSettings
+from supervisor_operator.settings import version
+from supervisor_operator.telemetry.logging import configure
+
+SHUTDOWN_SECONDS = 5
+HEADER_BYTES = 64 * 1024
+
+_log = logging.getLogger("supervisor_api")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    settings = read_settings(sys.argv[1:] if argv is None else argv)
+    configure(OperatorSettings(log_format=settings.log_format, log_level=settings.log_level))
+    try:
+        asyncio.run(_run(settings))
+    except (ClusterError, OSError) as error:
+        _log.error("%s", error)
+        return 1
+    return 0
+
+
+async def _run(settings: Settings) -> None:
+    kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
+    async with (
+        open_cluster(kubeconfig, agent=PROGRAM) as cluster,
+        aclosing(cluster.for_strangers()) as strangers,
+    ):
+        service = make_service(settings, cluster, strangers)
+        filling = asyncio.create_task(service.index.run())
+        try:
+            await _serve(settings, service)
+        finally:
+            filling.cancel()
+            await asyncio.gather(filling, return_exceptions=True)
+
+
+def make_service(settings: Settings, cluster: KubeCluster, strangers: KubeCluster) -> Service:
+    feed = Feed(secrets.token_hex(4))
+    index = Index(cluster, feed, settings.namespaces, clock=time.monotonic, wall=wall_clock)
+    return Service(
+        settings=settings,
+        index=index,
+        access=Access(strangers, time.monotonic),
+        rate=Rate(settings.requests_per_second, settings.burst, time.monotonic),
+        wall=wall_clock,
+    )
+
+
+async def _serve(settings: Settings, service: Service) -> None:
+    listening = socket.create_server(
+        (settings.host, settings.port),
+        family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+        backlog=1024,
+    )
+    scheme = "https" if settings.tls_cert else "http"
+    port = listening.getsockname()[1]
+    _log.info("%s %s on %s://%s:%d", PROGRAM, version(), scheme, settings.host, port)
+    config = uvicorn.Config(
+        create_app(service),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        ssl_certfile=str(settings.tls_cert) if settings.tls_cert else None,
+        ssl_keyfile=str(settings.tls_key) if settings.tls_key else None,
+    )
+    await _Server(config, service.index.feed).serve(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends open streams first: they would hold up the end of all others."""
+
+    def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
+        super().__init__(config)
+        self._feed = feed
+        self._loop = asyncio.get_running_loop()
+
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        _log.info("ending after %s", signal.Signals(sig).name)
+        self._loop.call_soon_threadsafe(self._feed.close)
+        super().handle_exit(sig, frame)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

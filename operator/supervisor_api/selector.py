@@ -1,0 +1,48 @@
+"""Label selectors over the index, of the kinds that need no brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from supervisor_api.problems import field_error
+
+WORD = r"[A-Za-z0-9](?:[-\w./]*[A-Za-z0-9])?"
+EQUAL = re.compile(rf"({WORD})\s*(==|=|!=)\s*({WORD}|)")
+EXISTS = re.compile(rf"(!?)\s*({WORD})")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    key: str
+    value: str | None = None
+    """None asks only whether there is one."""
+    negated: bool = False
+
+    def takes(self, labels: Mapping[str, str]) -> bool:
+        found = self.key in labels if self.value is None else labels.get(self.key) == self.value
+        return found is not self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Selector:
+        words = [word.strip() for word in text.split(",")] if text.strip() else []
+        return cls(tuple(_term(word) for word in words))
+
+    def takes(self, labels: Mapping[str, str]) -> bool:
+        return all(term.takes(labels) for term in self.terms)
+
+
+def _term(word: str) -> Term:
+    if found := EQUAL.fullmatch(word):
+        return Term(found[1], found[3], negated=found[2] == "!=")
+    if found := EXISTS.fullmatch(word):
+        return Term(found[2], negated=bool(found[1]))
+    raise field_error(
+        "query.labelSelector", word, "allowed are key=value, key!=value, key and !key"
+    )
