@@ -1,6 +1,6 @@
 # The operator and the in-pod part in one image. The wheels are made beforehand, so the build needs
 # no network and no index; they must fit the base's Python, 3.11:
-#   pip wheel --require-hashes --wheel-dir wheels/dependencies --requirement requirements/runtime.txt
+#   pip wheel --require-hashes --wheel-dir wheels/dependencies -r requirements/runtime.txt -r requirements/api.txt
 #   pip wheel --no-deps --wheel-dir wheels/project .
 # Dependencies and project are layers of their own: a change of the sources moves only the small one.
 ARG BASE_IMAGE=python:3.11.13-slim-bookworm

@@ -128,6 +128,8 @@ async def _answer_invalid(_request: Request, error: Exception) -> Response:
 
 async def _answer_http(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - likewise
+    if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that is no text
+        return respond(field_error("body", "", "JSON in UTF-8 is expected").problem)
     title = HTTPStatus(error.status_code).phrase
     fix = "GET /api/v1/openapi.json names every address and method."
     problem = Problem(title=title, status=error.status_code, detail=str(error.detail), fix=fix)

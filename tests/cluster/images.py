@@ -30,7 +30,8 @@ SAMPLE_AGENT = "localhost/sample-agent:dev"
 USER = "65532:65532"
 KEPT_VERSIONS = 3
 LOCK = "images/build"
-RUNTIME = "requirements/runtime.txt"
+PACKAGES = ("supervise", "supervisor_operator", "supervisor_api")
+REQUIREMENTS = ("requirements/runtime.txt", "requirements/api.txt")
 SCRIPT = b"#!/usr/bin/python3\nfrom supervise.__main__ import main\n\nraise SystemExit(main())\n"
 
 
@@ -131,7 +132,7 @@ def _write_project(checkout: Path, target: Path) -> None:
 
 
 def _dependency_wheels(checkout: Path) -> Path:
-    """Those of requirements/runtime.txt, checked by their hashes, for the base's Python."""
+    """Those of the requirements, checked by their hashes, for the base's Python."""
 
     def write(target: Path) -> None:
         _pip(
@@ -140,7 +141,7 @@ def _dependency_wheels(checkout: Path) -> Path:
             "--require-hashes",
             "--only-binary=:all:",
             f"--python-version={debian.PYTHON}",
-            f"--requirement={checkout / RUNTIME}",
+            *(f"--requirement={checkout / name}" for name in REQUIREMENTS),
             f"--dest={target}",
         )
 
@@ -217,11 +218,11 @@ def _base_key() -> str:
 
 
 def _wheels_key(checkout: Path) -> str:
-    return _key(debian.PYTHON, (checkout / RUNTIME).read_bytes())
+    return _key(debian.PYTHON, *((checkout / name).read_bytes() for name in REQUIREMENTS))
 
 
 def _project_key(checkout: Path) -> str:
-    packages = [checkout / "operator" / name for name in ("supervise", "supervisor_operator")]
+    packages = [checkout / "operator" / name for name in PACKAGES]
     sources = [path for package in packages for path in _sources(package)]
     files = [checkout / "Dockerfile", checkout / "pyproject.toml", *sources]
     named = [(str(path.relative_to(checkout)), path.read_bytes()) for path in files]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.support.management import (
     install_api,
     make_account,
     serving,
+    until,
 )
 from tests.support.tokens import Admin
 
@@ -101,8 +103,7 @@ def operations() -> dict[str, tuple[str, str]]:
     class Bare:
         settings = Settings()
 
-    bare: Service = Bare()  # type: ignore[assignment] - no question is asked of it
-    found = create_app(bare).openapi()["paths"]
+    found = create_app(cast("Service", Bare())).openapi()["paths"]
     return {
         operation["operationId"]: (method.upper(), path)
         for path, methods in found.items()
@@ -148,21 +149,39 @@ def admin(office: Office) -> Iterator[Admin]:
 @pytest.fixture
 def objects(office: Office, admin: Admin) -> dict[str, str]:
     """A Supervisor and a team of this test's own, by the words of the rows."""
-    name, team, namespace = f"s-{uuid.uuid4().hex[:8]}", "t", office.kubectl.namespace
+    return make_objects(office, admin)
+
+
+@pytest.fixture(scope="module")
+def standing(office: Office, admin: Admin) -> dict[str, str]:
+    """The same for those who may do nothing to them."""
+    return make_objects(office, admin)
+
+
+def make_objects(office: Office, admin: Admin) -> dict[str, str]:
+    namespace, number = office.kubectl.namespace, uuid.uuid4().hex[:8]
     group = f"/apis/supervision.dev/v1alpha1/namespaces/{namespace}"
-    made = admin.ask("POST", f"{group}/supervisors", a_supervisor(name))
+    made = admin.ask("POST", f"{group}/supervisors", a_supervisor(f"s-{number}"))
     assert made.status == 201, made.message
-    team = f"t-{uuid.uuid4().hex[:8]}"
     member = {"name": "first", "template": {"agent": AGENT}}
-    made_team = admin.ask("POST", f"{group}/supervisorteams", a_team(team, members=[member]))
-    assert made_team.status == 201, made_team.message
-    uids = {"uid": made.body["metadata"]["uid"], "team_uid": made_team.body["metadata"]["uid"]}
+    team = admin.ask("POST", f"{group}/supervisorteams", a_team(f"t-{number}", members=[member]))
+    assert team.status == 201, team.message
+    words = {
+        "namespace": namespace,
+        "name": f"s-{number}",
+        "uid": made.body["metadata"]["uid"],
+        "team": f"t-{number}",
+        "team_uid": team.body["metadata"]["uid"],
+        "new": f"n-{number}",
+    }
     boss = office.caller("admin")
     for path in (SUPERVISOR, TEAM):
-        while boss.get(path.format(**uids)).status != 200:
-            pass  # until the API has seen it; the test's own time limit ends this
-    words = {"name": name, "team": team, "namespace": namespace}
-    return words | uids | {"new": f"n-{uuid.uuid4().hex[:8]}"}
+        until(partial(_is_known, boss, path.format(**words)))
+    return words
+
+
+def _is_known(caller: Caller, path: str) -> bool:
+    return caller.get(path).status == 200
 
 
 def fill(found: Any, words: dict[str, str]) -> Any:
@@ -204,10 +223,10 @@ def test_those_who_may_are_answered(
 
 @pytest.mark.parametrize("name", list(ROWS))
 def test_those_who_may_not_are_refused_in_the_api_servers_words(
-    office: Office, objects: dict[str, str], name: str
+    office: Office, standing: dict[str, str], name: str
 ) -> None:
     row = ROWS[name]
-    answer = call(office, "none", row, objects)
+    answer = call(office, "none", row, standing)
     assert answer.status == 403, answer.body
     assert answer.headers["content-type"] == "application/problem+json"
     account = f"system:serviceaccount:{office.kubectl.namespace}:none"
@@ -217,10 +236,10 @@ def test_those_who_may_not_are_refused_in_the_api_servers_words(
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.wide])
 def test_a_right_in_one_namespace_is_none_in_all(
-    office: Office, objects: dict[str, str], name: str
+    office: Office, standing: dict[str, str], name: str
 ) -> None:
     row = ROWS[name]
-    assert call(office, "admin", row, objects, row.wide).status == 200
+    assert call(office, "admin", row, standing, row.wide).status == 200
     refused = office.caller("local").get(row.wide)
     assert refused.status == 403
     assert "at the cluster scope" in refused.json["detail"]
@@ -231,9 +250,9 @@ def test_a_right_in_one_namespace_is_none_in_all(
 @pytest.mark.parametrize("name", list(ROWS))
 @pytest.mark.parametrize("who", ["nobody", "forger"])
 def test_without_a_good_token_nobody_is_answered(
-    office: Office, objects: dict[str, str], who: str, name: str
+    office: Office, standing: dict[str, str], who: str, name: str
 ) -> None:
-    answer = call(office, who, ROWS[name], objects)
+    answer = call(office, who, ROWS[name], standing)
     assert answer.status == 401, answer.body
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.headers["content-type"] == "application/problem+json"

@@ -17,7 +17,7 @@ def test_top_level_holds_what_newcomers_look_for() -> None:
 
 
 def test_requirements_are_hashed_and_name_no_index() -> None:
-    for name in ("runtime.txt", "dev.txt"):
+    for name in ("runtime.txt", "api.txt", "dev.txt"):
         text = (ROOT / "requirements" / name).read_text()
         pins = [line for line in text.splitlines() if "==" in line]
         assert len(pins) > 10

@@ -65,7 +65,8 @@ def test_sources_decide_about_the_project_and_pins_about_the_wheels(checkout: Pa
     changed = images._project_key(checkout)
     assert changed != project
     assert images._wheels_key(checkout) == wheels
-    (checkout / images.RUNTIME).write_text("")
+    for name in images.REQUIREMENTS:
+        (checkout / name).write_text("")
     assert images._wheels_key(checkout) != wheels
     assert images._project_key(checkout) != changed
 
