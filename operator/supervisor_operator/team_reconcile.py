@@ -16,6 +16,7 @@ from supervisor_operator.core.team.plan import (
     TeamPlan,
     plan_team,
 )
+from supervisor_operator.core.words import Reason
 from supervisor_operator.errors import (
     ConflictError,
     ForbiddenError,
@@ -90,7 +91,7 @@ class TeamReconciler:
         except ConflictError:
             return None  # there already, or changed meanwhile: the watch brings the news
         except (InvalidError, ForbiddenError) as error:
-            return Obstacle(name, "Refused", f"Supervisor {name} was refused: {error}")
+            return Obstacle(name, Reason.REFUSED, f"Supervisor {name} was refused: {error}")
         return None
 
     async def _carry_out(self, namespace: str, action: TeamAction) -> None:

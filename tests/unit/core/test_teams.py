@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_operator.api.v1alpha1.team_status import TeamStatus
+from supervisor_operator.api.v1alpha1.team_status import TeamOrder, TeamStatus
 from tests.support.team_sim import TeamSim, member
 
 ABC = ("crew-a", "crew-b", "crew-c")
@@ -344,6 +344,59 @@ def test_a_wiped_team_status_restarts_nobody_and_forgets_no_number() -> None:
     play(team.crash("crew-a"))
     assert team.status.order is not None
     assert team.status.order.id == 2
+
+
+def test_after_a_wipe_missing_order_times_count_as_now() -> None:
+    team = play(crew("OneForAll", maxTeamRestarts=2).crash("crew-b"))
+    play(team.crash("crew-b"))
+    team.wait(700)
+    team.status = TeamStatus()
+    play(team.settle())
+    assert len(team.status.order_times or ()) == 2, "a wipe errs to less budget"
+    play(team.crash("crew-a"))
+    assert team.condition("Stalled") == "True/TeamRestartBudgetExhausted"
+
+
+def test_stamps_of_an_earlier_team_use_up_nothing() -> None:
+    team = TeamSim({"name": "x", "ref": {"name": "hello"}}, restartStrategy="OneForAll")
+    team.add("hello", {"agent": {"image": "a"}, "heartbeat": {"source": "None"}})
+    order = TeamOrder(id=7, time=team.wall, reason="MemberFailed", members=[])
+    team.status = TeamStatus(order=order)
+    team.settle().start()
+    assert team.agents["hello"].pod.order == 7, "every pod of a member gets the current number"
+    team.status = TeamStatus()
+    team.settle()
+    assert team.status.order_times is None
+    play(team.crash("hello"))
+    assert team.status.order is not None
+    assert team.status.order.id == 8
+
+
+def test_a_team_that_its_own_member_leads_is_told_and_runs_on() -> None:
+    team = TeamSim(member("a"), member("b"), supervisorRef={"name": "crew-a"})
+    team.supervisor_there = False
+    team.settle().start().wait(60)
+    assert team.condition("SupervisorResolved") == "False/SupervisorIsMember"
+    assert team.phases() == {"crew-a": "ACTIVE", "crew-b": "ACTIVE"}
+    assert any("SupervisorIsMember: Supervisor crew-a is a member" in line for line in team.log)
+
+
+def test_a_percentage_of_the_members_rounds_down() -> None:
+    team = crew(maxUnhealthy="65%").crash("crew-a").crash("crew-b")
+    assert team.condition("RemediationAllowed") == "False/TooManyUnhealthy", "65 % of 3 is 1"
+    assert any(line.startswith("TooManyUnhealthy") for line in team.log)
+
+
+def test_replicas_absent_one_two_and_one_again() -> None:
+    team = TeamSim(member("a")).settle().start()
+    names = []
+    for replicas in (1, 2, 1):
+        team.edit(members=[member("a", replicas=replicas)]).start()
+        names.append(list(team.agents))
+    assert names == [["crew-a-1"], ["crew-a-1", "crew-a-2"], ["crew-a-1"]]
+    assert team.agents["crew-a-1"].created == ["crew-a-1-r1"]
+    left = [stay.supervisor for stay in team.status.members or () if stay.left_at]
+    assert left == ["crew-a", "crew-a-2"]
 
 
 def test_a_quiet_team_writes_nothing() -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from supervisor_operator.api.v1alpha1.meta import Condition
+from supervisor_operator.api.v1alpha1.meta import Condition, ConditionStatus
 from supervisor_operator.api.v1alpha1.team_status import MemberStatus, TeamOrder, TeamStatus
 from supervisor_operator.core.events import Note
 from supervisor_operator.core.words import EventReason, Reason, TeamCondition
 
 Stay = tuple[str, str, str | None]
+TROUBLES = {
+    TeamCondition.STALLED: ConditionStatus.TRUE,
+    TeamCondition.SUPERVISOR_RESOLVED: ConditionStatus.FALSE,
+    TeamCondition.MEMBERS_RESOLVED: ConditionStatus.FALSE,
+    TeamCondition.REMEDIATION_ALLOWED: ConditionStatus.FALSE,
+}
+"""Conditions that are an Event where they come to have this status."""
 
 
 def team_notes(old: TeamStatus, new: TeamStatus, order: TeamOrder | None) -> tuple[Note, ...]:
-    return (*_stays(old, new), *_orders(order), *_stalls(old, new), *_supervisor(old, new))
+    return (*_stays(old, new), *_orders(order), *_warnings(old, new))
 
 
 def _present(status: TeamStatus) -> dict[Stay, MemberStatus]:
@@ -45,14 +52,11 @@ def _get(status: TeamStatus, kind: TeamCondition) -> Condition | None:
     return next((one for one in status.conditions or () if one.type == kind), None)
 
 
-def _stalls(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
-    before, after = (_get(status, TeamCondition.STALLED) for status in (old, new))
-    if after and (before is None or before.reason != after.reason):
-        yield Note(Reason(after.reason), after.message, warning=True)
-
-
-def _supervisor(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
-    before, after = (_get(status, TeamCondition.SUPERVISOR_RESOLVED) for status in (old, new))
-    is_new = after is not None and (before is None or before.reason != after.reason)
-    if after and is_new and after.reason == Reason.SUPERVISOR_GONE:
-        yield Note(Reason.SUPERVISOR_GONE, after.message, warning=True)
+def _warnings(old: TeamStatus, new: TeamStatus) -> Iterator[Note]:
+    """Each trouble once, when its reason comes up."""
+    for kind, bad in TROUBLES.items():
+        before, after = _get(old, kind), _get(new, kind)
+        if after is None or after.status is not bad:
+            continue
+        if before is None or before.reason != after.reason:
+            yield Note(Reason(after.reason), after.message, warning=True)

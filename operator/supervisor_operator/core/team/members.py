@@ -31,6 +31,12 @@ def wanted_agents(team: str, spec: TeamSpec) -> tuple[Wanted, ...]:
     return tuple(agent for member in spec.members for agent in _agents(team, spec, member))
 
 
+def leads_itself(spec: TeamSpec, wanted: tuple[Wanted, ...]) -> bool:
+    """The Supervisor that shall lead the team is one of its members."""
+    ref = spec.supervisor_ref
+    return ref is not None and any(one.supervisor == ref.name for one in wanted)
+
+
 def _agents(team: str, spec: TeamSpec, member: Member) -> list[Wanted]:
     if member.ref:
         return [Wanted(member.ref.name, member.name, member.role, member.metadata)]

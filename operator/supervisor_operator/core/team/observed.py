@@ -10,6 +10,7 @@ from typing import Any
 from supervisor_operator.api.v1alpha1.meta import Health, OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.api.v1alpha1.team_status import TeamStatus
+from supervisor_operator.core.words import Reason
 
 Json = dict[str, Any]
 
@@ -64,7 +65,7 @@ class Obstacle:
     """A member that cannot be had, by the name of its Supervisor."""
 
     supervisor: str
-    reason: str
+    reason: Reason
     message: str
 
 

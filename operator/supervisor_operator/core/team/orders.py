@@ -6,7 +6,6 @@ looks, whenever, comes to the same next step: stop in reverse list order, then s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,6 +29,7 @@ class Line:
     agents: tuple[AgentView, ...]
     now: datetime
     mode: OperatingMode = OperatingMode.RUNNING
+    uid: str = ""
 
     @property
     def order(self) -> TeamOrder | None:
@@ -53,6 +53,20 @@ class Line:
     def is_group(self) -> bool:
         return self.spec.restart_strategy is not RestartStrategy.ONE_FOR_ONE
 
+    @property
+    def order_times(self) -> list[datetime]:
+        """Group restarts within the window; of a wiped status all that pods tell of, as of now."""
+        window = timedelta(seconds=self.spec.restart_window_seconds)
+        if self.status.observed_generation < 1:
+            stamps = [agent.order for agent in self.agents if agent.owner == self.uid]
+            told = min(max([0, *stamps]), self.spec.max_team_restarts)
+            return [self.now.replace(microsecond=0)] * told
+        return [time for time in self.status.order_times or () if self.now - time < window]
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.is_group and len(self.order_times) >= self.spec.max_team_restarts
+
 
 def link_of(line: Line, name: str, *, team: str, member: str, role: str) -> TeamLink:
     """What the team asks of one of its agents now."""
@@ -73,7 +87,7 @@ def link_of(line: Line, name: str, *, team: str, member: str, role: str) -> Team
         is_request=bool(order and order.reason == REQUEST),
         allowed=is_allowed(line),
         has_slot=_has_slot(line, me),
-        exhausted=_is_exhausted(line) and line.is_group,
+        exhausted=line.is_exhausted,
     )
 
 
@@ -147,15 +161,6 @@ def _is_restarting(agent: AgentView, line: Line) -> bool:
     return agent.restarts > 0 and runs and agent.phase is Phase.SPAWNING and is_young
 
 
-def recent(times: Iterable[datetime], line: Line) -> list[datetime]:
-    window = timedelta(seconds=line.spec.restart_window_seconds)
-    return [moment for moment in times if line.now - moment < window]
-
-
-def _is_exhausted(line: Line) -> bool:
-    return len(recent(line.status.order_times or (), line)) >= line.spec.max_team_restarts
-
-
 def next_order(line: Line) -> TeamOrder | None:
     """The order that is due now: somebody asks for it, or a member's failure calls for it."""
     request = line.spec.restart_request
@@ -167,7 +172,7 @@ def next_order(line: Line) -> TeamOrder | None:
         return _order(
             line, [agent.name for agent in line.agents if _can_obey(agent)], REQUEST, None
         )
-    if not line.is_group or _is_exhausted(line) or not is_allowed(line):
+    if not line.is_group or line.is_exhausted or not is_allowed(line):
         return None
     triggers = [agent for agent in line.agents if _is_trigger(agent, line)]
     if not triggers:

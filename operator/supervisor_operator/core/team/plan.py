@@ -16,6 +16,7 @@ from supervisor_operator.core.team.members import (
     Wanted,
     build_supervisor,
     has_drifted,
+    leads_itself,
     put_back,
     wanted_agents,
 )
@@ -74,7 +75,8 @@ def plan_team(observed: TeamObserved, now: datetime) -> TeamPlan:
 
 def line_of(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime) -> Line:
     agents = (observed.agents[one.supervisor] for one in wanted if belongs(observed, one))
-    return Line(observed.spec, observed.status, tuple(agents), now, team_mode(observed, now))
+    mode = team_mode(observed, wanted, now)
+    return Line(observed.spec, observed.status, tuple(agents), now, mode, observed.uid)
 
 
 def belongs(observed: TeamObserved, wanted: Wanted) -> bool:
@@ -87,10 +89,12 @@ def belongs(observed: TeamObserved, wanted: Wanted) -> bool:
     return wanted.supervisor not in observed.held_by_others
 
 
-def team_mode(observed: TeamObserved, now: datetime) -> OperatingMode:
+def team_mode(
+    observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime
+) -> OperatingMode:
     """Its own mode, or Stopped while the supervisor that leads it does not exist."""
     spec = observed.spec
-    if spec.supervisor_ref is None or observed.supervisor_there:
+    if observed.supervisor_there or leads_itself(spec, wanted):
         return spec.operating_mode
     if spec.when_supervisor_gone is WhenSupervisorGone.KEEP:
         return spec.operating_mode
@@ -117,14 +121,14 @@ def _obstacles(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Iterator[O
     for one in wanted:
         name, agent = one.supervisor, observed.agents.get(one.supervisor)
         if one.spec is None and agent is None:
-            yield Obstacle(name, "NotFound", f"there is no Supervisor {name} to assign: create it")
+            yield Obstacle(name, Reason.NOT_FOUND, f"there is no Supervisor {name} to assign: create it")
         elif one.spec is None and name in observed.held_by_others:
             other = observed.held_by_others[name]
             text = f"Supervisor {name} belongs to team {other} already: remove it from one"
-            yield Obstacle(name, "AlreadyAssigned", text)
+            yield Obstacle(name, Reason.ALREADY_ASSIGNED, text)
         elif one.spec is not None and agent and agent.owner != observed.uid:
             text = f"a Supervisor {name} that is not this team's exists: rename it or the member"
-            yield Obstacle(name, "NameConflict", text)
+            yield Obstacle(name, Reason.NAME_CONFLICT, text)
 
 
 def _actions(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Iterator[TeamAction]:

@@ -9,9 +9,9 @@ from supervisor_operator.api.v1alpha1.meta import ConditionStatus, Health, Opera
 from supervisor_operator.api.v1alpha1.team import LEAD
 from supervisor_operator.api.v1alpha1.team_status import MemberStatus, TeamOrder, TeamStatus
 from supervisor_operator.core.conditions import Said, update_conditions
-from supervisor_operator.core.team.members import Wanted
+from supervisor_operator.core.team.members import Wanted, leads_itself
 from supervisor_operator.core.team.observed import AgentView, Obstacle, TeamObserved
-from supervisor_operator.core.team.orders import REQUEST, Line, is_allowed, recent
+from supervisor_operator.core.team.orders import REQUEST, Line, is_allowed
 from supervisor_operator.core.telling import tell_children
 from supervisor_operator.core.tree import ChildView, RollUp, roll_up
 from supervisor_operator.core.words import Reason, TeamCondition
@@ -64,11 +64,10 @@ def compute_team_status(
 
 
 def _order_times(line: Line, order: TeamOrder | None) -> list[datetime]:
-    """Group restarts within the window; those that somebody asked for do not count."""
-    times = recent(line.status.order_times or (), line)
+    """Group restarts that count; one that somebody asked for gives the budget back."""
     if order and order.reason == REQUEST:
         return []
-    return [*times, order.time] if order else times
+    return [*line.order_times, order.time] if order else line.order_times
 
 
 def _members(
@@ -150,7 +149,7 @@ def _said(
     )
     yield _said_allowed(line)
     if observed.spec.supervisor_ref:
-        yield _said_supervisor(observed)
+        yield _said_supervisor(observed, wanted)
     yield _said_members(line, wanted, obstacles)
     if phase is Phase.FAILED or observed.invalid:
         yield Said(TeamCondition.STALLED, TRUE, reason, _way_out(line, message))
@@ -179,9 +178,12 @@ def _said_allowed(line: Line) -> Said:
     return Said(kind, FALSE, Reason.TOO_MANY_UNHEALTHY, text)
 
 
-def _said_supervisor(observed: TeamObserved) -> Said:
+def _said_supervisor(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Said:
     kind, ref = TeamCondition.SUPERVISOR_RESOLVED, observed.spec.supervisor_ref
     name = ref.name if ref else ""
+    if leads_itself(observed.spec, wanted):
+        text = f"Supervisor {name} is a member of this team and cannot lead it: name another one"
+        return Said(kind, FALSE, Reason.SUPERVISOR_IS_MEMBER, text)
     if observed.supervisor_there:
         return Said(kind, TRUE, Reason.RESOLVED)
     old = next((one for one in observed.status.conditions or () if one.type == kind), None)
