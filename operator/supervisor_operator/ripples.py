@@ -1,11 +1,12 @@
 """What a change of one object means for others: which keys shall be looked at, and how soon.
 
-Whoever may have to obey is looked at now. A roll-up to parents and teams can wait, so that many
-changes below cost one write above.
+Whoever may have to obey is looked at now. Roll-ups to parents and teams keep a distance: the first
+comes at once, then many changes below cost one write above.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
@@ -31,6 +32,7 @@ class Ripples:
         self._supervisors = supervisors
         self._wall = wall
         self._generations: dict[Key, int] = {}
+        self._roll_ups: dict[Key, float] = {}
         self.world: World
 
     def on_pod(self, supervisor: Key) -> None:
@@ -43,7 +45,7 @@ class Ripples:
         for child in below:
             self._queue.add(child)
         for parent in above:
-            self._queue.add_after(parent, 0.0 if self._has_failed(key) else ROLL_UP_SECONDS)
+            self._roll_up(parent, is_urgent=self._has_failed(key))
         if self._orders(key):
             for child in self.world.family.children(key):
                 self._queue.add(child)
@@ -52,6 +54,8 @@ class Ripples:
 
     def on_team(self, key: Key) -> None:
         self._queue.add(team_key(key))
+        if self.world.teams.is_gone(key):
+            self._roll_ups.pop(team_key(key), None)
         for supervisor in self.world.teams.note(key):
             if self._supervisors.get(supervisor):
                 self._queue.add(supervisor)
@@ -64,12 +68,21 @@ class Ripples:
         """At once where it came, went, was edited or calls for the group; else soon."""
         is_urgent = self._is_new(key) or self._calls(key)
         for team in self.world.teams.teams_of(key):
-            self._queue.add_after(team_key(team), 0.0 if is_urgent else ROLL_UP_SECONDS)
+            self._roll_up(team_key(team), is_urgent=is_urgent)
+
+    def _roll_up(self, above: Key, *, is_urgent: bool) -> None:
+        """Now if it must be, else not before the last one is some seconds old."""
+        now = asyncio.get_running_loop().time()
+        last = self._roll_ups.get(above, -ROLL_UP_SECONDS)
+        due = last if last > now else max(now, last + ROLL_UP_SECONDS)
+        self._roll_ups[above] = due
+        self._queue.add_after(above, 0.0 if is_urgent else due - now)
 
     def _is_new(self, key: Key) -> bool:
         item = self._supervisors.get(key)
         if item is None:
             self._generations.pop(key, None)
+            self._roll_ups.pop(key, None)
             self.world.teams.forget(key)
             return True
         generation = item["metadata"].get("generation", 0)

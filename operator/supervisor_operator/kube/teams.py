@@ -53,6 +53,9 @@ class Teams:
             self._leads[key[0], spec.supervisor_ref.name].add(key[1])
         return concerned | self._concerned(key, spec)
 
+    def is_gone(self, key: Key) -> bool:
+        return self._teams.get(key) is None
+
     def teams_of(self, supervisor: Key) -> set[Key]:
         """Teams that name or own the Supervisor, or that it leads."""
         names = self._claims.get(supervisor, set()) | self._leads.get(supervisor, set())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,7 +10,11 @@ import pytest
 from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import view_pod
 from supervisor_operator.core.words import Label, Mark
-from supervisor_operator.kube.teams import view_agent
+from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS
+from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.store import Store
+from supervisor_operator.kube.teams import Teams, view_agent
+from tests.support.builders import a_supervisor, a_team
 
 WAITING = {"type": "Ready", "status": "False", "reason": "WaitingForTeam"}
 
@@ -44,3 +49,55 @@ def test_a_failure_is_the_teams_to_answer_until_there_is_a_newer_pod(
     pods: tuple[PodView, ...], *, waits: bool
 ) -> None:
     assert view_agent(a_member(run=1), pods).waiting is waits
+
+
+def stored(item: dict[str, Any], created: str, status: dict[str, Any]) -> dict[str, Any]:
+    name = item["metadata"]["name"]
+    metadata = {
+        "namespace": "default",
+        "uid": f"uid-of-{name}",
+        "resourceVersion": "1",
+        "creationTimestamp": f"2026-11-18T{created}Z",
+    }
+    return item | {"metadata": item["metadata"] | metadata, "status": status}
+
+
+def a_claim(team: str, *, joined: str = "", created: str = "12:00:00") -> dict[str, Any]:
+    """A team that names the Supervisor `hello`, and since when it was a member, if it was."""
+    stays = [{"name": "x", "supervisor": "hello", "joinedAt": f"2026-11-18T{joined}Z"}]
+    item = a_team(team, members=[{"name": "x", "ref": {"name": "hello"}}])
+    return stored(item, created, {"members": stays} if joined else {})
+
+
+def holder(*claims: dict[str, Any], member_of: str = "") -> str | None:
+    """The team that `hello` belongs to."""
+    supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))
+    status = {"memberOf": {"team": member_of}} if member_of else {}
+    hello = stored(a_supervisor("hello"), "12:00:00", status)
+    supervisors.take(None, hello)
+    teams = Teams(items, supervisors, Store(view_pod, lambda pod: pod.owner))
+    for claim in claims:
+        items.take(None, claim)
+        teams.note(("default", claim["metadata"]["name"]))
+    link = teams.link(hello, datetime(2026, 11, 18, 13, tzinfo=UTC))
+    return link.team if link else None
+
+
+@pytest.mark.parametrize(
+    ("claims", "member_of", "winner"),
+    [
+        ([a_claim("b", joined="12:00:05"), a_claim("a", joined="12:00:09")], "", "b"),
+        ([a_claim("a", created="12:00:09"), a_claim("b", joined="12:30:00")], "", "b"),
+        ([a_claim("a", created="12:00:09"), a_claim("b", created="12:00:05")], "", "b"),
+        ([a_claim("b"), a_claim("a")], "", "a"),
+        ([a_claim("a", joined="12:00:05"), a_claim("b")], "b", "b"),
+        ([a_claim("a")], "b", "a"),
+        ([], "b", None),
+    ],
+    ids=[
+        *("oldest joinedAt", "a member before a newcomer", "then the older team"),
+        *("then the name", "memberOf survives a wiped team", "a team that let go is out", "none"),
+    ],
+)
+def test_ref_assignment(claims: list[dict[str, Any]], member_of: str, winner: str | None) -> None:
+    assert holder(*claims, member_of=member_of) == winner
