@@ -234,14 +234,16 @@ class FakeCluster:
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str | None = None
-    ) -> None:
+    ) -> Object:
         async with self._call("delete", resource, name):
             stored = self._find(resource, (resource.plural, namespace, name))
             _same_incarnation(stored, uid)
             if resource == PODS and _runs(stored):
-                self.change(resource, namespace, name, {"metadata": {"deletionTimestamp": TIME}})
-            else:
-                self.remove(resource, namespace, name)
+                return self.change(
+                    resource, namespace, name, {"metadata": {"deletionTimestamp": TIME}}
+                )
+            self.remove(resource, namespace, name)
+            return stored
 
     async def version(self) -> tuple[int, int]:
         return self.server_version

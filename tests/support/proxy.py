@@ -117,6 +117,10 @@ class ApiProxy:
         """Do something when the server has answered that write and the client does not know."""
         self._do(lambda: self._server.after.setdefault(number, []).append(action))
 
+    def on_write(self, when: Literal["before", "after"], action: Callable[[Write], None]) -> None:
+        """Do something at every write from now on."""
+        self._do(lambda: self._server.onlookers[when].append(action))
+
     def drop_clients(self) -> None:
         """Break all connections; what they asked and the server has not seen is forgotten."""
         self._run(self._server.drop_clients())

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import aiohttp
 from aiohttp import hdrs, web
@@ -48,6 +49,8 @@ class Write:
     status: int | None
     body_digest: str
     user_agent: str
+    name: str = ""
+    """Of the object that is created; all other paths end in it."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,7 @@ class ProxyServer:
         self.gone: dict[str, list[Happening]] = {}
         self.before: dict[int, list[Action]] = {}
         self.after: dict[int, list[Action]] = {}
+        self.onlookers: dict[str, list[Callable[[Write], None]]] = {"before": [], "after": []}
         self.pumps: dict[asyncio.Task[web.StreamResponse], str] = {}
         self.errors: list[Exception] = []
         self._gates: dict[str, asyncio.Event] = {}
@@ -171,19 +175,25 @@ class ProxyServer:
                 return _break(request)
             digest = hashlib.sha256(body).hexdigest()[:16]
             number = len(self.writes) + 1
-            write = Write(number, call.verb, call.path, None, digest, call.user_agent)
+            name = _name_in(body) if call.verb == "create" else ""
+            write = Write(number, call.verb, call.path, None, digest, call.user_agent, name)
             self._log(write)
-            await self._run_hooks(self.before.pop(number, []))
+            await self._run_hooks(self._hooks("before", write))
             if era != self._era:
                 return _break(request)
             response = await self._answer(request, call, body)
-            self._log(replace(write, status=response.status))
-            await self._run_hooks(self.after.pop(number, []))
+            write = replace(write, status=response.status)
+            self._log(write)
+            await self._run_hooks(self._hooks("after", write))
             return response if era == self._era else _break(request)
 
     def _log(self, write: Write) -> None:
         with self._changing():
             self.writes[write.number - 1 :] = [write]
+
+    def _hooks(self, when: str, write: Write) -> list[Action]:
+        ordered = (self.before if when == "before" else self.after).pop(write.number, [])
+        return [*ordered, *(partial(onlooker, write) for onlooker in self.onlookers[when])]
 
     async def _run_hooks(self, actions: list[Action]) -> None:
         for action in actions:
@@ -253,6 +263,13 @@ class ProxyServer:
         with self.changed:
             yield
             self.changed.notify_all()
+
+
+def _name_in(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["metadata"]["name"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _passed_on(headers: Mapping[str, str]) -> CIMultiDict[str]:

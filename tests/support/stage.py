@@ -7,11 +7,13 @@ that dies after the status before it.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,18 @@ BEAT_SECONDS = 0.3
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 QUIET_SECONDS = 1.2
-MOST_WRITES = 60
+ROLLED_UP_SECONDS = 5.5
+STORY = re.compile(r"\bs\d+\b")
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Where the operator shall die."""
+
+    what: str
+    nth: int
+    when: str
 
 
 @dataclass(slots=True)
@@ -43,8 +55,10 @@ class Stage:
     proxy: ApiProxy
     admin: Admin
     fleet: Fleet
-    told: int = 0
+    count: int = 0
+    story: str = ""
     base: int = 0
+    sentence: Sentence | None = None
     killed: threading.Event = field(default_factory=threading.Event)
 
     def ask(self, method: str, path: str, body: Json | None = None) -> Json:
@@ -86,32 +100,52 @@ class Stage:
 
     def writes(self) -> list[Write]:
         """What the operator wrote since the story began, Events left out."""
-        return [one for one in self.proxy.writes[self.base :] if not is_event(one)]
+        return [one for one in self.proxy.writes[self.base :] if self._is_part(one)]
 
-    def until_quiet(self) -> None:
+    def _is_part(self, write: Write) -> bool:
+        """Not an Event, and not about an object of another story."""
+        others = set(STORY.findall(f"{write.path} {write.name}")) - {self.story}
+        return not others and "/events" not in write.path
+
+    def told(self, write: Write) -> str:
+        """A write in words that are the same in each telling."""
+        path = write.path.partition("/namespaces/")[2].partition("/")[2]
+        text = f"{write.verb} {path}" + (f"/{write.name}" if write.name else "")
+        return text.replace(self.story, "NAME")
+
+    def until_quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """No write for longer than two resyncs take."""
         last, since = -1, time.monotonic()
-        while time.monotonic() - since < QUIET_SECONDS:
+        while time.monotonic() - since < seconds:
             if len(self.proxy.writes) != last:
                 last, since = len(self.proxy.writes), time.monotonic()
             time.sleep(LOOK_SECONDS)
 
-    def kill_at(self, number: int, when: str) -> None:
-        """SIGKILL the operator at the nth write of the story that begins now; another follows."""
-        killed = self.killed = threading.Event()
+    def begin(self) -> str:
+        """A name of its own for the next story; what is written from here on belongs to it."""
+        self.count += 1
+        self.story = f"s{self.count}"
+        self.base = len(self.proxy.writes)
+        return self.story
 
-        def kill_if_due() -> None:
-            if self.killed is not killed or killed.is_set() or is_event(self.proxy.writes[-1]):
-                return
-            if len(self.writes()) == number:
-                killed.set()
-                self.operator.kill()
-                self.proxy.drop_clients()
-                self.operator.start()
+    def kill_at(self, what: str, nth: int, when: str) -> None:
+        """SIGKILL the operator at the nth write told so; another follows at once."""
+        self.base = len(self.proxy.writes)
+        self.killed = threading.Event()
+        self.sentence = Sentence(what, nth, when)
 
-        for one in range(self.base + 1, self.base + MOST_WRITES):
-            register = self.proxy.before_write if when == "before" else self.proxy.after_write
-            register(one, kill_if_due)
+    def strike(self, when: str, write: Write) -> None:
+        due = self.sentence
+        if due is None or due.when != when or not self._is_part(write):
+            return
+        told = [self.told(one) for one in self.writes()]
+        if self.told(write) != due.what or told.count(due.what) != due.nth:
+            return
+        self.sentence = None
+        self.operator.kill()
+        self.proxy.drop_clients()
+        self.operator.start()
+        self.killed.set()
 
 
 @contextmanager
@@ -123,9 +157,8 @@ def open_stage(kubectl: Kubectl, access: Path, folder: Path) -> Iterator[Stage]:
         Admin(kubectl) as admin,
         Fleet(kubectl, BEAT_SECONDS) as fleet,
     ):
-        yield Stage(kubectl, troubled.operator, troubled.proxy, admin, fleet)
+        stage = Stage(kubectl, troubled.operator, troubled.proxy, admin, fleet)
+        stage.proxy.on_write("before", partial(stage.strike, "before"))
+        stage.proxy.on_write("after", partial(stage.strike, "after"))
+        yield stage
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
-
-
-def is_event(write: Write) -> bool:
-    return "/events" in write.path

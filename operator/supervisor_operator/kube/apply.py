@@ -31,7 +31,7 @@ from supervisor_operator.errors import (
     TransientError,
 )
 from supervisor_operator.kube.beats import BeatBook
-from supervisor_operator.kube.cluster import HEARTBEATS, PODS, Cluster, Object, Resource
+from supervisor_operator.kube.cluster import HEARTBEATS, PODS, Cluster, Object
 from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.store import Store
 
@@ -66,13 +66,14 @@ class Applier:
             case TryPod():
                 return await self._try(observed, action)
             case DeletePod(pod=pod):
-                await self._delete(PODS, pod.namespace, pod.name, pod.uid)
+                await self._delete_pod(pod)
             case KillPod():
                 return await self._kill(action)
             case CreateHeartbeat(pod=pod):
                 return await self._create_heartbeat(observed, pod)
             case DeleteHeartbeat(name=name):
-                await self._delete(HEARTBEATS, observed.namespace, name, None)
+                with suppress(NotFoundError):
+                    await self._cluster.delete(HEARTBEATS, observed.namespace, name)
             case _:
                 assert_never(action)
         return None
@@ -171,10 +172,12 @@ class Applier:
         self._pods.put(killed)
         return None
 
-    async def _delete(self, resource: Resource, namespace: str, name: str, uid: str | None) -> None:
+    async def _delete_pod(self, pod: PodView) -> None:
         """Gone already, or another incarnation by now: either way there is nothing to do."""
         with suppress(NotFoundError, ConflictError):
-            await self._cluster.delete(resource, namespace, name, uid=uid)
+            answer = await self._cluster.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
+            if "deletionTimestamp" in answer.get("metadata", {}):
+                self._pods.put(answer)  # or the next pass, quicker than the watch, does it again
 
 
 def _is_of_former_pod(heartbeat: Object, pod: PodView) -> bool:

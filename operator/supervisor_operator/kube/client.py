@@ -182,12 +182,12 @@ class KubeCluster:
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str | None = None
-    ) -> None:
+    ) -> Object:
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid:
             body["preconditions"] = {"uid": uid}
         path = _path(resource, namespace, name)
-        await self._ask(Call("delete", resource.plural, path, body=body))
+        return await self._ask(Call("delete", resource.plural, path, body=body))
 
     @asynccontextmanager
     async def logs(

@@ -111,8 +111,8 @@ class Cluster(Protocol):
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str | None = None
-    ) -> None:
-        """DELETE, of this very incarnation where a uid is given."""
+    ) -> Object:
+        """DELETE, of this very incarnation where a uid is given; the object where it lives on."""
         ...
 
     async def version(self) -> tuple[int, int]:

@@ -278,6 +278,13 @@ async def test_only_the_very_pod_is_deleted_and_a_missing_one_is_no_failure(worl
     assert world.cluster.objects == {}
 
 
+async def test_a_deleted_pod_is_known_to_terminate_before_the_watch_says_so(world: World) -> None:
+    pod = world.stands()
+    world.pod["spec"]["nodeName"] = "node-1"
+    await world.apply(DeletePod(pod, "replaced"))
+    assert [one.terminating for one in world.pods.of(pod.owner)] == [True]
+
+
 async def test_a_missing_heartbeat_is_made_and_a_leftover_removed(world: World) -> None:
     pod = world.stands()
     assert await world.apply(CreateHeartbeat(pod, "it has none")) is None

@@ -31,9 +31,10 @@ class FastWatch(FakeCluster):
     @override
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str | None = None
-    ) -> None:
-        await super().delete(resource, namespace, name, uid=uid)
+    ) -> Object:
+        answer = await super().delete(resource, namespace, name, uid=uid)
         await self.world.see()
+        return answer
 
 
 @dataclass(slots=True)

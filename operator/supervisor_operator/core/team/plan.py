@@ -89,9 +89,7 @@ def belongs(observed: TeamObserved, wanted: Wanted) -> bool:
     return wanted.supervisor not in observed.held_by_others
 
 
-def team_mode(
-    observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime
-) -> OperatingMode:
+def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime) -> OperatingMode:
     """Its own mode, or Stopped while the supervisor that leads it does not exist."""
     spec = observed.spec
     if observed.supervisor_there or leads_itself(spec, wanted):
@@ -121,7 +119,9 @@ def _obstacles(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Iterator[O
     for one in wanted:
         name, agent = one.supervisor, observed.agents.get(one.supervisor)
         if one.spec is None and agent is None:
-            yield Obstacle(name, Reason.NOT_FOUND, f"there is no Supervisor {name} to assign: create it")
+            yield Obstacle(
+                name, Reason.NOT_FOUND, f"there is no Supervisor {name} to assign: create it"
+            )
         elif one.spec is None and name in observed.held_by_others:
             other = observed.held_by_others[name]
             text = f"Supervisor {name} belongs to team {other} already: remove it from one"

@@ -1,0 +1,179 @@
+"""Stories told on several stages at once: each once or twice undisturbed, then with a kill.
+
+An undisturbed telling gives the writes, and with a second one the pattern of the end. A crash point
+is one of those writes, by its words and not by its number: what several workers do at a time may
+come in another order the next time.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.support.endings import cast, common, differences, end_of
+from tests.support.kubectl import Kubectl
+from tests.support.stage import CUSTOM, QUIET_SECONDS, ROLLED_UP_SECONDS, Stage, open_stage
+
+TRIES = 2
+WHEN = ("before", "after")
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """`prepare` leads up to it, `act` is what happens, `finish` what it takes to reach the end."""
+
+    name: str
+    act: Callable[[Stage, str], None]
+    finish: Callable[[Stage, str], None]
+    prepare: Callable[[Stage, str], None] = lambda _stage, _name: None
+    rolls_up: bool = False
+    """Somebody above is told of it, which may take some seconds."""
+
+    @property
+    def quiet_seconds(self) -> float:
+        return ROLLED_UP_SECONDS if self.rolls_up else QUIET_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    story: Story
+    start: Json
+    writes: tuple[str, ...]
+    work: Counter[str]
+    end: Json
+
+    def agree(self, other: Telling) -> Telling:
+        """What two undisturbed tellings have in common."""
+        assert self.work == other.work, f"{self.story.name}: {self.work} and {other.work}"
+        start, end = common(self.start, other.start), common(self.end, other.end)
+        return Telling(self.story, start, self.writes, self.work, end)
+
+    def points(self) -> list[Point]:
+        return [
+            Point(self, what, self.writes[:number].count(what), when)
+            for number, what in enumerate(self.writes, 1)
+            for when in WHEN
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    telling: Telling
+    what: str
+    nth: int
+    when: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.telling.story.name}: {self.when} {self.what} ({self.nth})"
+
+
+def work(stage: Stage) -> Counter[str]:
+    """What was done to whom, statuses left out: they are compared as a part of the end."""
+    return Counter(
+        stage.told(write)
+        for write in stage.writes()
+        if write.status and write.status < 300 and not write.path.endswith("/status")
+    )
+
+
+def tell(stage: Stage, story: Story) -> Telling:
+    """Undisturbed."""
+    with beginning(stage, story) as name:
+        stage.until_quiet(story.quiet_seconds)
+        start = end_of(stage, name)
+        stage.base = len(stage.proxy.writes)
+        story.act(stage, name)
+        story.finish(stage, name)
+        stage.until_quiet(story.quiet_seconds)
+        writes = tuple(stage.told(one) for one in stage.writes())
+        return Telling(story, start, writes, work(stage), end_of(stage, name))
+
+
+def tell_with_a_kill(stage: Stage, point: Point) -> bool:
+    """Tells whether the operator died where it should: two statuses may be written as one."""
+    telling = point.telling
+    with beginning(stage, telling.story) as name:
+        until_like(stage, name, telling.start, point)
+        stage.kill_at(point.what, point.nth, point.when)
+        telling.story.act(stage, name)
+        telling.story.finish(stage, name)
+        until_like(stage, name, telling.end, point)
+        assert work(stage) == telling.work, point.name
+        return stage.killed.is_set()
+
+
+def until_like(stage: Stage, name: str, pattern: Json, point: Point) -> None:
+    def missing() -> list[str]:
+        return differences(pattern, end_of(stage, name))
+
+    stage.until(lambda: not missing(), lambda: "\n".join([point.name, *missing()]))
+
+
+@contextmanager
+def beginning(stage: Stage, story: Story) -> Iterator[str]:
+    """Objects of a new name, ready for the story; gone with the context."""
+    name = stage.begin()
+    try:
+        story.prepare(stage, name)
+        yield name
+    finally:
+        stage.sentence = None
+        for run in (1, 2):
+            with suppress(KeyError):
+                stage.fleet.leave(f"{name}-r{run}")
+        for path in (f"{CUSTOM} supervisorteams", f"{CUSTOM} supervisors"):
+            for item in cast(stage, name, path):
+                stage.ask("DELETE", f"{path}/{item['metadata']['name']}")
+
+
+def explore(stage: Stage, point: Point) -> str:
+    """The name of a crash point that leads to the same end."""
+    for _ in range(TRIES):
+        if tell_with_a_kill(stage, point):
+            return point.name
+    assert point.what.endswith("/status"), f"{point.name}: never reached"
+    return f"{point.name}: not reached, written as one with another"
+
+
+class Theatre:
+    """Some stages, and as many hands: whatever is submitted is told on a stage that is free."""
+
+    def __init__(self, stages: list[Stage], pool: ThreadPoolExecutor) -> None:
+        self._free: queue.SimpleQueue[Stage] = queue.SimpleQueue()
+        self._pool = pool
+        for stage in stages:
+            self._free.put(stage)
+
+    def submit(self, telling: Callable[[Stage], T]) -> Future[T]:
+        return self._pool.submit(self._tell, telling)
+
+    def _tell(self, telling: Callable[[Stage], T]) -> T:
+        stage = self._free.get()
+        try:
+            return telling(stage)
+        except Exception:
+            stage.operator.kill()
+            stage.operator.start().ready()
+            raise
+        finally:
+            self._free.put(stage)
+
+
+@contextmanager
+def open_theatre(kubectl: Kubectl, access: Path, folder: Path, stages: int) -> Iterator[Theatre]:
+    with ExitStack() as stack:
+        spaces = [Kubectl(kubectl.cluster, f"{kubectl.namespace}-{n}") for n in range(stages)]
+        opened = [
+            stack.enter_context(open_stage(space, access, folder / space.namespace))
+            for space in spaces
+        ]
+        yield Theatre(opened, stack.enter_context(ThreadPoolExecutor(stages)))
