@@ -68,7 +68,8 @@ class Stage:
 
     @asynccontextmanager
     async def operator(self, *flags: str) -> AsyncIterator[Running]:
-        process = OperatorProcess(self.access, self.folder / "operator.log", *PRODUCTION, *flags)
+        log = self.folder / "operator.log"
+        process = OperatorProcess(self.access, log, *PRODUCTION, *flags, born=False)
         try:
             await asyncio.to_thread(process.start().ready)
             yield Running(process)

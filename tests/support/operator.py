@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.cluster.places import CHECKOUT
+from tests.support.nursery import Born, nursery
 
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.02
@@ -24,14 +25,12 @@ QUICK = ("--leader-elect=false", "--http-port=0", "--resync-seconds=2", "--log-l
 class OperatorProcess:
     """Started with `start`, ended with `stop` (SIGTERM) or `kill` (SIGKILL), and again."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *flags: str, born: bool = True) -> None:
+        """`born=False` starts the program from nothing, where that is part of what is measured."""
         self.log_file = log
-        self._command = [
-            *(sys.executable, "-m", "supervisor_operator", f"--kubeconfig={kubeconfig}"),
-            *QUICK,
-            *flags,
-        ]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._born = born
+        self._arguments = [f"--kubeconfig={kubeconfig}", *QUICK, *flags]
+        self._process: Born | subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
     @property
@@ -47,14 +46,16 @@ class OperatorProcess:
     def start(self) -> Self:
         self.log_file.touch()
         self._log_start = len(self.log_file.read_text())
-        with self.log_file.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._command,
-                stdout=output,
-                stderr=output,
-                env=os.environ | {"PYTHONPATH": str(CHECKOUT / "operator")},
-            )
+        self._process = (
+            nursery().bear(self._arguments, self.log_file) if self._born else self._from_nothing()
+        )
         return self
+
+    def _from_nothing(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "supervisor_operator", *self._arguments]
+        environment = os.environ | {"PYTHONPATH": str(CHECKOUT / "operator")}
+        with self.log_file.open("ab") as output:
+            return subprocess.Popen(command, stdout=output, stderr=output, env=environment)
 
     def ready(self) -> Self:
         """Wait until all of its stores are synced."""

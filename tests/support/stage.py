@@ -30,7 +30,7 @@ CUSTOM = "/apis/supervision.dev/v1alpha1"
 FLAGS = ("--resync-seconds=0.5", "--heartbeat-writes-per-second=0")
 BEAT_SECONDS = 0.3
 WAIT_SECONDS = 60.0
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.1
 QUIET_SECONDS = 1.2
 ROLLED_UP_SECONDS = 5.5
 STORY = re.compile(r"\bs\d+\b")
