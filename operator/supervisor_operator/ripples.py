@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from supervisor_operator.api.v1alpha1.meta import Phase
-from supervisor_operator.core.words import Reason
 from supervisor_operator.kube.cluster import TEAMS
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.observe import World
@@ -66,7 +65,7 @@ class Ripples:
 
     def _tell_teams(self, key: Key) -> None:
         """At once where it came, went, was edited or calls for the group; else soon."""
-        is_urgent = self._is_new(key) or self._calls(key)
+        is_urgent = self._is_new(key) or self.world.teams.calls(key, self._wall())
         for team in self.world.teams.teams_of(key):
             self._roll_up(team_key(team), is_urgent=is_urgent)
 
@@ -97,8 +96,3 @@ class Ripples:
     def _orders(self, key: Key) -> bool:
         item = self._supervisors.get(key)
         return bool(item and item["status"].get("childOrders"))
-
-    def _calls(self, key: Key) -> bool:
-        item = self._supervisors.get(key)
-        conditions = item["status"].get("conditions") or () if item else ()
-        return any(one["reason"] == Reason.WAITING_FOR_TEAM for one in conditions)

@@ -16,7 +16,7 @@ from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import controller_of
 from supervisor_operator.core.team.members import Wanted, wanted_agents
 from supervisor_operator.core.team.observed import AgentView, PodStamp, TeamObserved
-from supervisor_operator.core.team.orders import Line, link_of
+from supervisor_operator.core.team.orders import Line, calls_for_order, link_of
 from supervisor_operator.core.team.plan import line_of
 from supervisor_operator.core.words import Reason
 from supervisor_operator.kube.cluster import Object
@@ -82,6 +82,15 @@ class Teams:
                 found |= {(key[0], name) for name in near}
             found |= {(key[0], agent.name) for agent in line.agents if agent.backing_off}
         return found - {supervisor}
+
+    def calls(self, supervisor: Key, now: datetime) -> bool:
+        """Whether a failure of this Supervisor waits for an order that is not given yet."""
+        item = self._supervisors.get(supervisor)
+        me = self._agent(supervisor, item) if item else None
+        if me is None or not me.waiting:
+            return False
+        lines = (self._line(key, now) for key in self.teams_of(supervisor))
+        return any(me in line.agents and calls_for_order(me, line) for line in lines if line)
 
     def link(self, item: Object, now: datetime) -> TeamLink | None:
         """What its team asks of this Supervisor."""

@@ -174,7 +174,7 @@ def next_order(line: Line) -> TeamOrder | None:
         )
     if not line.is_group or line.is_exhausted or not is_allowed(line):
         return None
-    triggers = [agent for agent in line.agents if _is_trigger(agent, line)]
+    triggers = [agent for agent in line.agents if calls_for_order(agent, line)]
     if not triggers:
         return None
     first = min(line.agents.index(agent) for agent in triggers)
@@ -188,7 +188,7 @@ def next_order(line: Line) -> TeamOrder | None:
     )
 
 
-def _is_trigger(agent: AgentView, line: Line) -> bool:
+def calls_for_order(agent: AgentView, line: Line) -> bool:
     """A failure that no order covers yet."""
     if not agent.waiting:
         return False
