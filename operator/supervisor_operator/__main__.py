@@ -82,6 +82,7 @@ async def _lead(
         await Operator(cluster, settings, metrics, probes).run(stop, listen=listen)
         return
     leader = Leader(cluster, _election(settings), clock=time.monotonic, wall=wall_clock)
+    probes.add_note("lease", leader.describe)
     await _until(stop, leader.acquire())
     if stop.is_set():
         return

@@ -55,6 +55,7 @@ class Leader:
         self._wall = wall
         self._deadline = -math.inf
         self._ours: Object | None = None
+        self._other = ""
         self._others_revision = ""
         self._others_since = 0.0
         self._attempts = 0
@@ -69,6 +70,12 @@ class Leader:
                 f"{self._election.identity} does not hold lease {self._lease_name()} (any more):"
                 " nothing may be written until it is acquired again"
             )
+
+    def describe(self) -> str:
+        """Our part, in words for people."""
+        if self.remaining():
+            return f"leader, holds {self._lease_name()}"
+        return f"standby, waits for {self._lease_name()} of {self._other or 'nobody yet'}"
 
     async def acquire(self) -> None:
         """Wait until the Lease is ours."""
@@ -138,6 +145,7 @@ class Leader:
     def _may_take(self, lease: Object) -> bool:
         if _holder(lease) in {"", self._election.identity}:
             return True
+        self._other = _holder(lease)
         revision = lease["metadata"]["resourceVersion"]
         if revision != self._others_revision:
             self._others_revision, self._others_since = revision, self._clock()

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from tests.cluster import images, local, packages, places, ways
 from tests.cluster.errors import ClusterError, UsageError
-from tests.cluster.programs import find_programs
+from tests.cluster.programs import CHECKERS, find_programs
 from tests.cluster.tiers import TIERS, programs_of
 
 
@@ -49,7 +49,10 @@ def down() -> None:
 def build() -> None:
     """Get what every tier needs now, so that no test pays for it with its time limit."""
     if ways.choose_way() == "local":
-        paths = find_programs(sorted({name for tier in TIERS.values() for name in tier}))
+        needed = {name for tier in TIERS.values() for name in tier}
+        paths = find_programs([*sorted(needed), *CHECKERS])
+        for program in packages.UNPACKED:
+            packages.unpacked(program)
         packages.need_packages()
         images.build(paths["pause"])
 

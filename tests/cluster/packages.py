@@ -1,7 +1,8 @@
 """The Debian packages that a node and its images need, installed where that is possible.
 
 What counts is the file, not the package: a containerd from elsewhere is as good. No service is
-started by an installation, and nothing that is there is removed for it.
+started by an installation, and nothing that is there is removed for it. Of packages whose one
+program is all we want, only the files are unpacked into the cache: that needs no root.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.cluster import places
 from tests.cluster.errors import ClusterError
 
 CNI = Path("/usr/lib/cni")
@@ -26,6 +29,8 @@ NEEDED = {
     str(CNI / "bridge"): "containernetworking-plugins",
 }
 """Program on PATH (or its full path) and the package that has it."""
+UNPACKED = {"lua5.1": "lua5.1", "promtool": "prometheus"}
+"""The same for programs that judge what we ship."""
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -53,18 +58,49 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}")
 
 
+def unpacked(program: str) -> str:
+    """Where a program is that needs no installation; its package is fetched once."""
+    package = UNPACKED[program]
+    folder = places.cache() / "unpacked" / package
+    path = folder / "usr/bin" / program
+    if found := find(program):
+        return found
+    if not path.exists():
+        with places.locked("unpack"):
+            if not path.exists():
+                _unpack(package, folder)
+    return str(path)
+
+
+def _unpack(package: str, folder: Path) -> None:
+    if shutil.which("apt-get") is None:
+        raise ClusterError(f"{package} is needed: install it, then try again")
+    print(f"[packages] fetching {package}", file=sys.stderr, flush=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        try:
+            _apt("download", package, folder=scratch)
+        except ClusterError:
+            _apt("update")
+            _apt("download", package, folder=scratch)
+        (archive,) = Path(scratch).glob("*.deb")
+        files = Path(scratch) / "files"
+        subprocess.run(["dpkg", "-x", str(archive), str(files)], check=True)
+        files.rename(folder)
+
+
 def _install(packages: list[str]) -> None:
     print(f"[packages] installing {' '.join(packages)}, about 20 s", file=sys.stderr, flush=True)
     _apt("update")
     _apt("install", "--yes", "--no-install-recommends", "--no-remove", *packages)
 
 
-def _apt(*words: str) -> None:
+def _apt(*words: str, folder: str | None = None) -> None:
     # SYSTEMD_OFFLINE keeps the package's own script from starting a containerd for the machine.
     quiet = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1"}
     command = ["apt-get", "--quiet", *words]
     done = subprocess.run(
-        command, env=os.environ | quiet, capture_output=True, text=True, check=False
+        command, env=os.environ | quiet, cwd=folder, capture_output=True, text=True, check=False
     )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()

@@ -24,6 +24,8 @@ MODULES = Path(__file__).parent / "programs"
 KUBERNETES = MODULES / "kubernetes"
 KWOK = MODULES / "kwok"
 PAUSE = MODULES / "pause"
+HELM = MODULES / "helm"
+KUBE_SCORE = MODULES / "kube-score"
 VERSION = "v1.36.3"
 GO_NEEDED = (1, 26)
 DISK_NEEDED_GB = 7
@@ -52,8 +54,12 @@ PROGRAMS = {
         Program("etcd", "go.etcd.io/etcd/server/v3", KUBERNETES),
         Program("kwok", "sigs.k8s.io/kwok/cmd/kwok", KWOK),
         Program("pause", ".", PAUSE),
+        Program("helm", "helm.sh/helm/v3/cmd/helm", HELM),
+        Program("kube-score", "github.com/zegl/kube-score/cmd/kube-score", KUBE_SCORE),
     )
 }
+CHECKERS = ("helm", "kube-score")
+"""Not run in any cluster: they render and judge manifests."""
 
 
 def find_programs(names: Iterable[str]) -> dict[str, Path]:

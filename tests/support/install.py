@@ -41,9 +41,9 @@ def install(cluster: Cluster) -> None:
     _wait_for_refusal("supervision-supervisors", lambda: create().err)
 
 
-def operator_kubeconfig(cluster: Cluster, folder: Path) -> Path:
+def operator_kubeconfig(cluster: Cluster, folder: Path, namespace: str = NAMESPACE) -> Path:
     """A kubeconfig with a token of the operator's own ServiceAccount."""
-    kubectl = Kubectl(cluster, NAMESPACE)
+    kubectl = Kubectl(cluster, namespace)
     config = view_kubeconfig(kubectl)
     config["users"][0]["user"] = {"token": _operator_token(kubectl)}
     path = folder / "operator.kubeconfig"

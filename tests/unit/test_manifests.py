@@ -1,5 +1,6 @@
 """The manifests as files: complete, least privilege, and in the operator's own words."""
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,12 @@ def test_there_are_kustomizations() -> None:
         "crds",
         "manifests/base",
         "manifests/overlays/cluster",
+        "manifests/overlays/cluster-parts",
+        "manifests/overlays/ha",
+        "manifests/overlays/namespaced",
         "manifests/policies",
         "manifests/rbac",
+        "manifests/roles",
     }
 
 
@@ -186,3 +191,28 @@ def test_the_service_finds_the_metrics() -> None:
     assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
     (port,) = service["spec"]["ports"]
     assert port["targetPort"] == container()["ports"][0]["name"]
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((MANIFESTS / "chart/Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == project["version"]
+
+
+def test_people_may_not_write_what_the_operator_says() -> None:
+    granted = {
+        right
+        for role in of_kind("roles", "ClusterRole")
+        for rule in role["rules"]
+        for right in rights(rule)
+    }
+    assert {resource for _, _, resource in granted} == {
+        "supervisors",
+        "supervisorteams",
+        "heartbeats",
+    }
+    assert {verb for verb, _, resource in granted if resource == "heartbeats"} == {
+        "get",
+        "list",
+        "watch",
+    }

@@ -10,6 +10,7 @@ import yaml
 
 from supervisor_operator.api.v1alpha1.kinds import KINDS
 from supervisor_operator.crdgen.crd import build_crd, file_name
+from supervisor_operator.crdgen.files import write_or_check
 
 HEADER = "# Generated from operator/supervisor_operator/api by `make crds`. Do not edit.\n"
 
@@ -28,18 +29,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("directory", nargs="?", type=Path, default=Path("crds"))
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 on drift")
     options = parser.parse_args(argv)
-    drifted = False
-    for name, text in render().items():
-        path: Path = options.directory / name
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        drifted = True
-        if options.check:
-            print(f"{path} does not match the models: run `make crds`", file=sys.stderr)
-        else:
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path}")
-    return 1 if drifted and options.check else 0
+    texts = {options.directory / name: text for name, text in render().items()}
+    return write_or_check(texts, check=options.check, source="the models", remedy="make crds")
 
 
 if __name__ == "__main__":

@@ -25,12 +25,20 @@ class Probes:
     def __init__(self) -> None:
         self._liveness: dict[str, Check] = {}
         self._readiness: dict[str, Check] = {}
+        self._notes: dict[str, Callable[[], str]] = {}
 
     def add_liveness(self, name: str, check: Check) -> None:
         self._liveness[name] = check
 
     def add_readiness(self, name: str, check: Check) -> None:
         self._readiness[name] = check
+
+    def add_note(self, name: str, tell: Callable[[], str]) -> None:
+        """What is neither well nor unwell, told to who asks with ?verbose."""
+        self._notes[name] = tell
+
+    def notes(self) -> dict[str, str]:
+        return {name: tell() for name, tell in self._notes.items()}
 
     def liveness(self) -> dict[str, str | None]:
         return {name: _ask(check) for name, check in self._liveness.items()}
@@ -50,8 +58,8 @@ def _ask(check: Check) -> str | None:
 async def serve(host: str, port: int, probes: Probes, metrics: Metrics) -> AsyncIterator[int]:
     """Serve until the context ends; gives the port, which matters where 0 was asked for."""
     app = web.Application()
-    app.router.add_get("/healthz", _endpoint(probes.liveness))
-    app.router.add_get("/readyz", _endpoint(probes.readiness))
+    app.router.add_get("/healthz", _endpoint(probes.liveness, probes.notes))
+    app.router.add_get("/readyz", _endpoint(probes.readiness, probes.notes))
     app.router.add_get("/metrics", _metrics(metrics))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
@@ -65,11 +73,13 @@ async def serve(host: str, port: int, probes: Probes, metrics: Metrics) -> Async
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-def _endpoint(ask: Callable[[], Mapping[str, str | None]]) -> Handler:
+def _endpoint(
+    ask: Callable[[], Mapping[str, str | None]], tell: Callable[[], Mapping[str, str]]
+) -> Handler:
     async def answer(request: web.Request) -> web.Response:
         found = ask()
         unwell = {name: why for name, why in found.items() if why}
-        shown = found if "verbose" in request.query else unwell
+        shown = {**found, **tell()} if "verbose" in request.query else unwell
         lines = [f"{name}: {why or 'ok'}" for name, why in shown.items()]
         return web.Response(text="\n".join(lines) or "ok", status=503 if unwell else 200)
 

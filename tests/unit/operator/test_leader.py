@@ -75,6 +75,16 @@ async def test_the_first_one_leads_at_once_and_says_so_in_the_lease(cluster: Fak
     }
 
 
+async def test_each_says_its_part(cluster: FakeCluster) -> None:
+    first, second = a_candidate(cluster, "a"), a_candidate(cluster, "b")
+    assert first.describe() == "standby, waits for ops/operator of nobody yet"
+    async with holding(first):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(second.acquire(), 1)
+        assert first.describe() == "leader, holds ops/operator"
+        assert second.describe() == "standby, waits for ops/operator of a"
+
+
 async def test_a_living_leader_stays_and_the_other_waits(cluster: FakeCluster) -> None:
     first, second = a_candidate(cluster, "a"), a_candidate(cluster, "b")
     async with holding(first):

@@ -79,6 +79,13 @@ async def test_verbose_lists_the_well_ones_too(site: Site) -> None:
     assert answer.text.splitlines() == ["workers: ok", "loop: late by 20 s"]
 
 
+async def test_a_note_is_told_to_who_asks_and_makes_nobody_unwell(site: Site) -> None:
+    site.probes.add_note("lease", lambda: "standby")
+    assert (await site.get("/readyz")).text == "ok"
+    answer = await site.get("/readyz?verbose")
+    assert (answer.status, answer.text) == (200, "lease: standby")
+
+
 async def test_check_that_breaks_is_not_well(site: Site) -> None:
     site.probes.add_liveness("odd", lambda: str(1 / 0))
     answer = await site.get("/healthz")
