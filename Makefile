@@ -6,7 +6,7 @@ TIER ?= control
 export PYTHONPATH := operator
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt unit integration bench crds crds-check chart chart-check crds-delete crds-restore \
+.PHONY: help test lint fmt unit integration bench crds crds-check manifests manifests-check crds-delete crds-restore \
 	e2e soak up demo down cluster-up cluster-down cluster-clean programs kubeconfig kubectl-path \
 	kubectl pins clean
 
@@ -28,12 +28,12 @@ test: .venv/done ## lint, then every test this machine can run
 programs: .venv/done ## make the Kubernetes programs and images that the cache does not hold yet
 	-@$(PY) -m tests.cluster build
 
-lint: .venv/done ## ruff, mypy, import contracts, drift of CRDs and chart, yamllint
+lint: .venv/done ## ruff, mypy, import contracts, drift of what is generated, yamllint
 	.venv/bin/ruff format --check --quiet .
 	.venv/bin/ruff check --quiet .
 	$(PY) -m mypy
 	.venv/bin/lint-imports --no-logo
-	@$(MAKE) --no-print-directory crds-check chart-check
+	@$(MAKE) --no-print-directory crds-check manifests-check
 	.venv/bin/yamllint --strict .
 
 fmt: .venv/done ## format and fix what can be fixed
@@ -68,11 +68,13 @@ crds: .venv/done ## write crds/ from the models
 crds-check: .venv/done ## fail if crds/ differs from the models
 	$(PY) -m supervisor_operator.crdgen --check crds
 
-chart: .venv/done ## write the Helm chart's templates from manifests/
+manifests: .venv/done ## write what follows from manifests/: the Helm chart, Argo CD's ConfigMap
 	@$(PY) manifests/make_chart.py
+	@$(PY) manifests/make_argocd.py
 
-chart-check: .venv/done ## fail if the chart differs from the manifests
+manifests-check: .venv/done ## fail if one of them differs
 	@$(PY) manifests/make_chart.py --check
+	@$(PY) manifests/make_argocd.py --check
 
 crds-delete: .venv/done ## back up all objects, then delete the CRDs (CONFIRM=yes; uses your KUBECONFIG)
 	@$(PY) crds/manage.py delete $(if $(filter yes,$(CONFIRM)),--yes)

@@ -17,7 +17,7 @@ from supervisor_operator.crdgen.files import write_or_check
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = ROOT / "manifests/chart/templates"
-HEADER = "{{- /* Generated from %s by `make chart`. Do not edit. */ -}}\n"
+HEADER = "{{- /* Generated from %s by `make manifests`. Do not edit. */ -}}\n"
 NAMESPACE = {"namespace: supervision-system": "namespace: {{ .Release.Namespace }}"}
 KEEP = {"\nmetadata:\n": "\nmetadata:\n  annotations: {helm.sh/resource-policy: keep}\n"}
 IN_CLUSTER = 'eq .Values.scope "cluster"'
@@ -104,7 +104,7 @@ def main() -> int:
     stray = [path for path in TEMPLATES.glob("*.yaml") if path not in texts]
     if stray:
         raise SystemExit(f"{stray[0]} follows from no manifest: remove it")
-    return write_or_check(texts, check=check, source="the manifests", remedy="make chart")
+    return write_or_check(texts, check=check, source="the manifests", remedy="make manifests")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,10 @@ RELAY_RESOURCES = {
     "requests": {"cpu": "5m", "memory": "24Mi"},
     "limits": {"memory": "48Mi"},
 }
+# Argo CD: pods and beats are no reason to look at an Application again, and a pod that is never
+# restarted by the kubelet is as well as any other.
+QUIET = {"argocd.argoproj.io/ignore-resource-updates": "true"}
+QUIET_POD = QUIET | {"argocd.argoproj.io/ignore-restart-policy": "true"}
 SYSTEM_FOLDERS = {"/", "/bin", "/dev", "/etc", "/lib", "/proc", "/sbin", "/sys", "/usr"}
 HASHED_BEAT_FIELDS = {"source", "file", "interval_seconds"}
 
@@ -78,7 +82,8 @@ def build_pod(observed: Observed, ledger: Ledger, reason: RunReason) -> Json:
             "name": pod_name(observed.name, ledger.run),
             "namespace": observed.namespace,
             "labels": (meta.labels if meta and meta.labels else {}) | labels,
-            "annotations": (meta.annotations if meta and meta.annotations else {})
+            "annotations": QUIET_POD
+            | (meta.annotations if meta and meta.annotations else {})
             | _marks(observed, ledger, reason),
             "ownerReferences": [_owner(f"{GROUP}/{VERSION}", "Supervisor", observed)],
         },
@@ -94,6 +99,7 @@ def build_heartbeat(observed: Observed, pod: PodView) -> Json:
             "name": pod.name,
             "namespace": pod.namespace,
             "labels": {MANAGED_BY: MANAGER, Label.SUPERVISOR: observed.name},
+            "annotations": QUIET,
             "ownerReferences": [_owner("v1", "Pod", pod)],
         },
         "spec": {

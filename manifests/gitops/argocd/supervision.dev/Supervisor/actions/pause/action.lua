@@ -1,0 +1,2 @@
+obj.spec.operatingMode = "Paused"
+return obj

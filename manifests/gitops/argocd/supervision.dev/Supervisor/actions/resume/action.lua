@@ -1,0 +1,2 @@
+obj.spec.operatingMode = "Running"
+return obj

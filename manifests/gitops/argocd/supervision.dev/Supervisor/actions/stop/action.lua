@@ -1,0 +1,2 @@
+obj.spec.operatingMode = "Stopped"
+return obj
