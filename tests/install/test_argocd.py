@@ -143,7 +143,7 @@ def test_the_config_map_has_the_scripts() -> None:
         }
 
 
-@pytest.mark.parametrize("file", ["argocd/application.yaml", "flux/kustomization.yaml"])
+@pytest.mark.parametrize("file", ["argocd/application.yaml", "flux/sync.yaml"])
 def test_samples_name_folders_that_exist(file: str) -> None:
     items = list(yaml.safe_load_all((GITOPS / file).read_text()))
     paths = [item["spec"].get("path") or item["spec"]["source"]["path"] for item in items]
