@@ -3,18 +3,69 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import kopf
+from typing_extensions import override
 
 from supervisor_operator.kube.configuration import authorization, load_configuration
 
 WATCH_SECONDS = 300
 EXIT_SECONDS = 0.5
+PAGE = 250
+IDLE_SECONDS = 0.5
+
+
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Our handlers never ask what changed: copying and comparing was half of an event's cost."""
+
+    @override
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        return cast("kopf.BodyEssence", {})
+
+    @override
+    def fetch(self, **_: Any) -> kopf.BodyEssence | None:
+        return None
+
+    @override
+    def store(self, **_: Any) -> None:
+        pass
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Handlers of raw events have no progress to keep."""
+
+    @override
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    @override
+    def store(self, **_: Any) -> None:
+        pass
+
+    @override
+    def purge(self, **_: Any) -> None:
+        pass
+
+    @override
+    def touch(self, **_: Any) -> None:
+        pass
+
+    @override
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        return essence
 
 
 def quieten(settings: kopf.OperatorSettings) -> None:
-    """No Events, no annotations, no finalizers, no watching of CRDs and namespaces."""
+    """No Events, no annotations, no finalizers, no watching of CRDs and namespaces.
+
+    Lists come in pages, and an object's task ends soon, so that a start with many objects does
+    not hold all of them at once.
+    """
+    settings.persistence.diffbase_storage = NoDiffBase()
+    settings.persistence.progress_storage = NoProgress()
+    settings.watching.chunk_size = PAGE
+    settings.queueing.idle_timeout = IDLE_SECONDS
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.server_timeout = WATCH_SECONDS
