@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from supervisor_operator.backoff import backoff
 from supervisor_operator.errors import QueueClosedError
@@ -91,11 +91,23 @@ class _Delayed:
 
 
 class WorkQueue:
-    """One entry per key, one worker per key, fair between namespaces."""
+    """One entry per key, one worker per key, fair between namespaces.
 
-    def __init__(self, *, retry_base: float = 0.5, retry_cap: float = 60.0) -> None:
+    `postpone` is asked when a deadline is due that a pass has set for itself: a number of seconds
+    moves it, so that it costs no pass. What anybody else asked for is never postponed.
+    """
+
+    def __init__(
+        self,
+        *,
+        retry_base: float = 0.5,
+        retry_cap: float = 60.0,
+        postpone: Callable[[Key], float | None] = lambda _key: None,
+    ) -> None:
         self._retry_base = retry_base
         self._retry_cap = retry_cap
+        self._postpone = postpone
+        self._asked: set[Key] = set()
         self._loop = asyncio.get_running_loop()
         self._waiting = _Waiting()
         self._delayed = _Delayed()
@@ -127,6 +139,10 @@ class WorkQueue:
         """Whether a retry of the key is under way, which a periodic look must not overtake."""
         return key in self._attempts and key in self._delayed
 
+    def is_expected(self, key: Key) -> bool:
+        """Whether the key will be looked at without anybody asking again."""
+        return key in self._delayed or key in self._waiting or key in self._dirty
+
     def add(self, key: Key) -> None:
         """Look at the key as soon as a worker is free."""
         if self._closed:
@@ -142,11 +158,16 @@ class WorkQueue:
         """Look at the key in `delay` seconds, or earlier where that is wanted already."""
         if delay <= 0:
             self.add(key)
-            return
-        if self._closed or key in self._waiting or key in self._dirty:
-            return
-        self._delayed.put(key, self._loop.time() + delay)
-        self._set_alarm()
+        elif not self._closed and key not in self._waiting and key not in self._dirty:
+            self._asked.add(key)
+            self._put(key, delay)
+
+    def rest(self, key: Key, delay: float) -> None:
+        """The same, as the deadline that a pass has set for itself."""
+        if delay <= 0:
+            self.add(key)
+        elif not self._closed and key not in self._waiting and key not in self._dirty:
+            self._put(key, delay)
 
     def retry(self, key: Key) -> float:
         """Look again after a delay that grows with each call until `forget`; returns it."""
@@ -166,6 +187,7 @@ class WorkQueue:
         if self._closed:
             raise QueueClosedError("the work queue is closed")
         key = self._waiting.pop()
+        self._asked.discard(key)
         self._working.add(key)
         return key
 
@@ -203,6 +225,10 @@ class WorkQueue:
                 getter.set_result(None)
                 return
 
+    def _put(self, key: Key, delay: float) -> None:
+        self._delayed.put(key, self._loop.time() + delay)
+        self._set_alarm()
+
     def _set_alarm(self) -> None:
         due = self._delayed.next_due()
         if self._alarm and (self._alarm.cancelled() or self._alarm.when() != due):
@@ -213,6 +239,11 @@ class WorkQueue:
 
     def _ring(self) -> None:
         self._alarm = None
-        for key in list(self._delayed.take_due(self._loop.time())):
-            self.add(key)
+        now = self._loop.time()
+        for key in list(self._delayed.take_due(now)):
+            delay = None if key in self._asked else self._postpone(key)
+            if delay:
+                self._delayed.put(key, now + delay)
+            else:
+                self.add(key)
         self._set_alarm()

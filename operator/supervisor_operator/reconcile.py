@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import Protocol
 
 from supervisor_operator.api.v1alpha1.meta import OperatingMode
+from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.core.actions import Action, CreatePod
 from supervisor_operator.core.decision import was_paused
+from supervisor_operator.core.heartbeat import allowed_silence
 from supervisor_operator.core.observed import (
-    BeatColumn,
     Now,
     Observed,
     PodView,
@@ -23,16 +24,20 @@ from supervisor_operator.core.observed import (
     RefusalKind,
 )
 from supervisor_operator.core.plan import Plan, plan_supervisor
+from supervisor_operator.core.states import State
 from supervisor_operator.errors import NotFoundError, TransientError
 from supervisor_operator.kube.apply import Applier
+from supervisor_operator.kube.burst import Burst
 from supervisor_operator.kube.cluster import HEARTBEATS, SUPERVISORS, Cluster, Object
+from supervisor_operator.kube.column import ColumnBudget
 from supervisor_operator.kube.customs import Customs
-from supervisor_operator.kube.observe import Surroundings, World, observe
+from supervisor_operator.kube.observe import Surroundings, World, by_run, observe
 from supervisor_operator.kube.report import Storyteller, dump_status, write_status
 from supervisor_operator.queue import Key
 
 REFUSED_AGAIN_SECONDS = {RefusalKind.KILL: 60.0}
 LOOK_AGAIN_SECONDS = 1.0
+LOOK_EVERY = 10
 
 _log = logging.getLogger(__name__)
 
@@ -76,18 +81,33 @@ class Parts:
     supervisors: Customs
     world: World
     applier: Applier
+    burst: Burst
     teller: Storyteller
     observer: Observer
     clocks: Clocks
     around: Callable[[], Surroundings]
     is_ready: Callable[[], bool]
-    column: Callable[[Key, Object], BeatColumn]
+    is_expected: Callable[[Key], bool]
+    column: ColumnBudget
+
+
+@dataclass(slots=True)
+class _Quiet:
+    """What a pass read that found an agent well and had nothing to do."""
+
+    item: Object
+    pods: tuple[PodView, ...]
+    is_timed: bool
+    allowance: float | None
+    """The silence that beats alone allow, where nothing else sets a deadline."""
+    spared: int
 
 
 class Reconciler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._written: dict[Key, int] = {}
+        self._quiet: dict[Key, _Quiet] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
         try:
@@ -103,28 +123,84 @@ class Reconciler:
         if item is None or "deletionTimestamp" in item["metadata"]:
             # On its way out (foreground deletion): the garbage collector has the word.
             self._written.pop(key, None)
+            self._quiet.pop(key, None)
             parts.observer.gone(key)
             return Outcome()
         now = parts.clocks.now()
-        observed = self._observe(key, item, now)
+        observed = self._observe(item, now)
         plan = plan_supervisor(observed, now)
         if plan.confirm:
-            observed = await self._confirm(key, item, observed, now)
+            observed = await self._confirm(item, observed, now)
             plan = plan_supervisor(observed, now)
         refusal = await self._apply(key, observed, plan.actions)
         if plan.actions:
-            seen = replace(self._observe(key, item, now), refusal=refusal)
+            seen = replace(self._observe(item, now), refusal=refusal)
             plan = plan_supervisor(seen, now)
             if _wants_a_pod(plan):
                 # The world moved on while we wrote: the next pass starts from what status says now.
                 return Outcome(0)
-        await self._report(item, plan)
+            observed = seen
+        hold = parts.burst.hold(observed.sightings.created) if plan.can_wait else None
+        if hold is None:
+            await self._report(item, plan)
+        self._note_quiet(key, item, observed, plan)
         parts.observer.passed(item, plan, parts.clocks.mono() - now.mono)
+        if hold is not None:
+            return Outcome(min(hold, plan.check_in or hold))
         return _outcome(plan, refusal)
 
-    def _observe(self, key: Key, item: Object, now: Now, *, confirmed: bool = False) -> Observed:
+    def is_still(self, key: Key) -> bool:
+        """Whether a pass would find what the last one found, and that was nothing to do.
+
+        A pass is a function of what it reads and of the time. The agent was well and stands alone,
+        so it read the object and its pods, and those are the same; and what time may change has
+        its deadline in the queue. Should that ever not be all, one look in ten is not spared.
+        """
+        last = self._unchanged(key)
+        if last is None:
+            return False
+        last.spared += 1
+        return (
+            last.spared % LOOK_EVERY != 0
+            and (not last.is_timed or self._parts.is_expected(key))
+            and not self._parts.column.is_due(last.item)
+        )
+
+    def moved_deadline(self, key: Key) -> float | None:
+        """Seconds to the new deadline, where all that happened since the pass is a beat."""
+        last = self._unchanged(key)
+        if last is None or last.allowance is None:
+            return None
+        silence = self._parts.world.beats.silence(last.pods[-1].uid, self._parts.clocks.mono())
+        if silence is None or silence >= last.allowance:
+            return None
+        return last.allowance - silence
+
+    def _unchanged(self, key: Key) -> _Quiet | None:
+        last = self._quiet.get(key)
+        if last is None or self._parts.supervisors.get(key) is not last.item:
+            return None
+        pods = self._parts.world.pods.of(last.item["metadata"]["uid"])
+        return last if by_run(pods) == last.pods else None
+
+    def _note_quiet(self, key: Key, item: Object, observed: Observed, plan: Plan) -> None:
+        is_same = self._parts.supervisors.get(key) is item
+        if not is_same or plan.actions or plan.state is not State.RUNNING or _has_company(observed):
+            self._quiet.pop(key, None)
+            return
+        # They start from different numbers, so that not all are looked at in the same round.
+        before = self._quiet.get(key)
+        self._quiet[key] = _Quiet(
+            item=item,
+            pods=observed.pods,
+            is_timed=plan.check_in is not None,
+            allowance=_allowance(observed, plan),
+            spared=before.spared if before else hash(key) % LOOK_EVERY,
+        )
+
+    def _observe(self, item: Object, now: Now, *, confirmed: bool = False) -> Observed:
         parts = self._parts
-        around = replace(parts.around(), beat_column=parts.column(key, item))
+        around = replace(parts.around(), beat_column=parts.column.column(item))
         observed = observe(parts.world, item, now, around, confirmed=confirmed)
         if observed.mode is OperatingMode.RUNNING and was_paused(observed.status):
             for pod in observed.pods:
@@ -132,7 +208,7 @@ class Reconciler:
             observed = observe(parts.world, item, now, around, confirmed=confirmed)
         return observed
 
-    async def _confirm(self, key: Key, item: Object, observed: Observed, now: Now) -> Observed:
+    async def _confirm(self, item: Object, observed: Observed, now: Now) -> Observed:
         """No verdict on our own view alone: read the Heartbeat of the newest pod."""
         newest = observed.pods[-1]
         try:
@@ -140,7 +216,7 @@ class Reconciler:
         except NotFoundError:
             raise NotYetError(f"Heartbeat {newest.name} is gone: looking again") from None
         self._parts.world.beats.note("MODIFIED", found)
-        return self._observe(key, item, now, confirmed=True)
+        return self._observe(item, now, confirmed=True)
 
     async def _apply(
         self, key: Key, observed: Observed, actions: tuple[Action, ...]
@@ -155,6 +231,8 @@ class Reconciler:
             self._remember(key, observed)
             if refusal:
                 return refusal
+            if isinstance(action, CreatePod):
+                self._parts.burst.note()
         return None
 
     def _make_sure_all_is_seen(self, key: Key) -> None:
@@ -184,6 +262,22 @@ class Reconciler:
             return
         parts.supervisors.put(written)
         await parts.teller.tell(item, plan.notes)
+
+
+def _has_company(observed: Observed) -> bool:
+    """Whether others have a say in what this one does."""
+    tree = observed.tree
+    return bool(
+        observed.team or observed.teams or observed.spec.parent_ref or tree.children or tree.order
+    )
+
+
+def _allowance(observed: Observed, plan: Plan) -> float | None:
+    """None where the pod does not beat, or time also gives a spent budget back."""
+    beats = observed.spec.heartbeat.source is not HeartbeatSource.NONE
+    if not beats or plan.status.restarts_counted:
+        return None
+    return allowed_silence(observed.spec.heartbeat, None)
 
 
 def _wants_a_pod(plan: Plan) -> bool:

@@ -15,6 +15,7 @@ from supervisor_operator.errors import ClusterError
 from supervisor_operator.handlers import customs as customs_handlers
 from supervisor_operator.handlers import hosting
 from supervisor_operator.kube.apply import Applier
+from supervisor_operator.kube.burst import Burst
 from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS, Cluster
 from supervisor_operator.kube.column import ColumnBudget
 from supervisor_operator.kube.customs import Customs
@@ -54,7 +55,7 @@ class Operator:
         self._settings = settings
         self._metrics = metrics
         self._clock = time.monotonic
-        self._queue = WorkQueue()
+        self._queue = WorkQueue(postpone=self._postpone)
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
         self._supervisors = Customs(SUPERVISORS, self._on_supervisor)
         self._teams = Customs(TEAMS, self._on_team)
@@ -75,7 +76,9 @@ class Operator:
         teller = Storyteller(cluster, settings.identity, self._clock, wall_clock)
         self._reconciler = Reconciler(self._build_parts(teller))
         self._team_reconciler = TeamReconciler(self._build_team_parts(teller))
-        self._resync = Resync(self._queue, self._keys, settings.resync_seconds)
+        self._resync = Resync(
+            self._queue, self._keys, settings.resync_seconds, self._reconciler.is_still
+        )
         self._whole = asyncio.Event()
         self._hosted = asyncio.Event()
         self._add_probes(probes)
@@ -159,6 +162,9 @@ class Operator:
             return await self._team_reconciler.reconcile(key[:2])
         return await self._reconciler.reconcile(key)
 
+    def _postpone(self, key: Key) -> float | None:
+        return self._reconciler.moved_deadline(key)
+
     def _keys(self) -> list[Key]:
         return [*self._supervisors.keys(), *map(team_key, self._teams.keys())]
 
@@ -225,6 +231,7 @@ class Operator:
             supervisors=self._supervisors,
             world=world,
             applier=Applier(self._cluster, world.pods, world.beats, self._rights, self.board.acted),
+            burst=Burst(self._clock),
             teller=teller,
             observer=self._observer,
             clocks=Clocks(self._clock, wall_clock),
@@ -232,7 +239,8 @@ class Operator:
                 self._rights.policy_present, settings.relay_image, settings.node_grace_seconds
             ),
             is_ready=self._is_whole,
-            column=budget.column,
+            is_expected=self._queue.is_expected,
+            column=budget,
         )
 
     def _is_whole(self) -> bool:

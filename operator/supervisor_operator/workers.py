@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from supervisor_operator.errors import (
     ClusterError,
@@ -18,6 +18,8 @@ from supervisor_operator.queue import Key, WorkQueue
 from supervisor_operator.reconcile import NotYetError, Observer, Outcome
 
 NOT_YET_SECONDS = 0.2
+SLICES = 30
+SLICE_KEYS = 50
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ async def work(queue: WorkQueue, reconcile: Reconcile, observer: Observer) -> No
             await _pass(queue, reconcile, observer, key)
         finally:
             queue.done(key)
+        await asyncio.sleep(0)  # a pass that found nothing to do did not let go of the loop
 
 
 async def _pass(queue: WorkQueue, reconcile: Reconcile, observer: Observer, key: Key) -> None:
@@ -70,27 +73,46 @@ async def _pass(queue: WorkQueue, reconcile: Reconcile, observer: Observer, key:
             return
         queue.forget(key)
         if outcome.check_in is not None:
-            queue.add_after(key, outcome.check_in)
+            queue.rest(key, outcome.check_in)
 
 
 class Resync:
-    """Looks at everything now and then: heals what no event told, and obeys back-off."""
+    """Looks at everything now and then: heals what no event told, and obeys back-off.
 
-    def __init__(self, queue: WorkQueue, keys: Callable[[], Iterable[Key]], seconds: float) -> None:
+    A large fleet is looked at slice by slice. Who `is_still` is passed over.
+    """
+
+    def __init__(
+        self,
+        queue: WorkQueue,
+        keys: Callable[[], Sequence[Key]],
+        seconds: float,
+        is_still: Callable[[Key], bool] = lambda _key: False,
+    ) -> None:
         self._queue = queue
         self._keys = keys
         self._seconds = seconds
+        self._is_still = is_still
         self._loop = asyncio.get_running_loop()
         self.last = self._loop.time()
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._seconds)
-            self.look_at_all()
+            keys = self._keys()
+            slices = max(1, min(SLICES, len(keys) // SLICE_KEYS))
+            for number in range(slices):
+                await asyncio.sleep(self._seconds / slices)
+                # Of a single slice everybody, those who came meanwhile too.
+                slice_of = keys[number::slices] if slices > 1 else self._keys()
+                self._look_at(key for key in slice_of if not self._is_still(key))
             self.last = self._loop.time()
 
     def look_at_all(self) -> None:
-        for key in self._keys():
+        """At everybody, and now."""
+        self._look_at(self._keys())
+
+    def _look_at(self, keys: Iterable[Key]) -> None:
+        for key in keys:
             if not self._queue.in_backoff(key):
                 self._queue.add(key)
 

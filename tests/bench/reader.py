@@ -37,6 +37,7 @@ class Reader:
 async def main(kubeconfig: str) -> None:
     reader = Reader()
     async with open_cluster(kubeconfig) as cluster:
+        cluster.breaths = {}
         reading = asyncio.create_task(reader.read(cluster))
         answering = asyncio.create_task(reader.answer())
         await asyncio.wait({reading, answering}, return_when=asyncio.FIRST_COMPLETED)

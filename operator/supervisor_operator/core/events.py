@@ -88,7 +88,8 @@ def _runs(case: Case, old: SupervisorStatus, new: SupervisorStatus) -> Iterator[
         return
     match pod.run_reason:
         case RunReason.FIRST:
-            yield Note(EventReason.SPAWNED, f"Pod {pod.name} created")
+            if new.phase is not Phase.ACTIVE:  # else one Event tells both
+                yield Note(EventReason.SPAWNED, f"Pod {pod.name} created")
         case RunReason.STARTED:
             yield Note(EventReason.STARTED, f"Pod {pod.name} created, with a full restart budget")
         case _:

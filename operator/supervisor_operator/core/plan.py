@@ -37,6 +37,8 @@ class Plan:
     check_in: float | None = None
     confirm: bool = False
     overdue: float | None = None
+    can_wait: bool = False
+    """The status only says that the first pod is on its way."""
 
 
 def plan_supervisor(observed: Observed, now: Now) -> Plan:
@@ -53,7 +55,12 @@ def plan_supervisor(observed: Observed, now: Now) -> Plan:
         check_in=decision.check_in,
         confirm=decision.confirm,
         overdue=decision.overdue,
+        can_wait=_is_on_its_way(case, decision),
     )
+
+
+def _is_on_its_way(case: Case, decision: Decision) -> bool:
+    return decision.state is State.STARTING and case.newest is not None and not case.status.run
 
 
 def decide(case: Case) -> Decision:

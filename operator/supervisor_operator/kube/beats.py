@@ -65,11 +65,9 @@ class BeatBook:
         found = self._records.get(pod_uid)
         if found is None:
             return None
-        beat_at, relay_at = found.beat_at, found.relay_at
-        if beat_at is not None:
-            beat_at = now if found.missing else max(beat_at, found.allowed_from)
+        relay_at = found.relay_at
         return BeatView(
-            silence=None if beat_at is None else max(0.0, now - beat_at),
+            silence=_silence(found, now),
             relay_silence=None if relay_at is None else max(0.0, now - relay_at),
             busy_seconds=found.busy_seconds,
             confirmed=confirmed,
@@ -78,6 +76,11 @@ class BeatBook:
             metrics=found.metrics,
             problem=found.problem,
         )
+
+    def silence(self, pod_uid: str, now: float) -> float | None:
+        """None where there is no beat yet, or no Heartbeat to tell of one."""
+        found = self._records.get(pod_uid)
+        return None if found is None or found.missing else _silence(found, now)
 
     def allow(self, pod_uid: str, now: float) -> None:
         """One full silence allowance from now on, as after a pause."""
@@ -148,6 +151,13 @@ class BeatBook:
             found = self._records[uid] = _Record(key[1], key[0], interval)
             self._uids[key] = uid
         return found
+
+
+def _silence(record: _Record, now: float) -> float | None:
+    if record.beat_at is None:
+        return None
+    beat_at = now if record.missing else max(record.beat_at, record.allowed_from)
+    return max(0.0, now - beat_at)
 
 
 def _is_silent(record: _Record, now: float) -> bool:

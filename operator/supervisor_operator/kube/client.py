@@ -23,7 +23,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 
 from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import GoneError
-from supervisor_operator.kube.cluster import LEASES, PODS, Listing, Object, Resource
+from supervisor_operator.kube.cluster import HEARTBEATS, LEASES, PODS, Listing, Object, Resource
 from supervisor_operator.kube.configuration import (
     authorization,
     load_configuration,
@@ -72,7 +72,9 @@ class KubeCluster:
     """Implements `kube.cluster.Cluster`.
 
     `guard` is called before each write, Leases excepted, and may raise LeadershipLostError.
-    `idle_seconds` is how long a watch may send nothing, not even a bookmark.
+    `idle_seconds` is how long a watch may send nothing, not even a bookmark. `breaths` is how long
+    a watch rests after events came, so that the next come together: a beat may be seen late by
+    that, and its deadline moves with it.
     `agent` is who we are in the API server's log and, its first word, in managedFields.
     """
 
@@ -86,6 +88,7 @@ class KubeCluster:
     ) -> None:
         self.guard: Callable[[], None] = _allow_write
         self.idle_seconds = 90.0
+        self.breaths = {HEARTBEATS: 0.1}
         self._configuration = configuration
         self._rest: Any = RESTClientObject(configuration)
         self._on_call = on_call
@@ -149,8 +152,9 @@ class KubeCluster:
         patience = aiohttp.ClientTimeout(sock_connect=30, sock_read=self.idle_seconds)
         with self._counted(call) as seen:
             response = await self._send(call, patience, seen)
+        breath = self.breaths.get(resource, 0.0)
         try:
-            async with aclosing(events(call, response)) as found:
+            async with aclosing(events(call, response, breath)) as found:
                 yield found
         finally:
             response.close()

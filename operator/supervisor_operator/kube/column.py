@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from supervisor_operator.api.v1alpha1.agent import HeartbeatPolicy
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.core.observed import BeatColumn
 from supervisor_operator.kube.cluster import Object
-from supervisor_operator.queue import Key
 
 BURST_SECONDS = 1.0
+USUAL = HeartbeatPolicy()
 
 
 class ColumnBudget:
@@ -35,18 +33,29 @@ class ColumnBudget:
         self._tokens = 0.0
         self._filled = clock()
 
-    def column(self, _key: Key, item: Object) -> BeatColumn:
-        policy = _policy(item["spec"])
-        if not self._rate or policy is None or policy.source is HeartbeatSource.NONE:
+    def column(self, item: Object) -> BeatColumn:
+        wanted = self._wanted(item)
+        if wanted is BeatColumn.REFRESH and not self._take():
             return BeatColumn.KEEP
-        interval = policy.interval_seconds
+        return wanted
+
+    def is_due(self, item: Object) -> bool:
+        """Whether the column is to change, as soon as the budget allows."""
+        wanted = self._wanted(item)
+        is_shown = "lastHeartbeatTime" in item["status"]
+        return wanted is BeatColumn.REFRESH or (wanted is BeatColumn.OMIT and is_shown)
+
+    def _wanted(self, item: Object) -> BeatColumn:
+        interval = _interval(item["spec"])
+        if not self._rate or interval is None:
+            return BeatColumn.KEEP
         turn = self._fleet() / self._rate
         if turn > 2 * interval:
             return BeatColumn.OMIT
         if item["status"].get("health") != "HEALTHY":
             return BeatColumn.KEEP
         is_due = self._age(item["status"]) >= max(interval, turn)
-        return BeatColumn.REFRESH if is_due and self._take() else BeatColumn.KEEP
+        return BeatColumn.REFRESH if is_due else BeatColumn.KEEP
 
     def _age(self, status: Object) -> float:
         """Of what is shown; a column that was left out is due at once."""
@@ -66,11 +75,12 @@ class ColumnBudget:
         return True
 
 
-def _policy(spec: Object) -> HeartbeatPolicy | None:
+def _interval(spec: Object) -> float | None:
     """None: nobody beats, or the stored object cannot be read, which OBSERVE will tell."""
-    if "agent" not in spec:
+    beat = spec.get("heartbeat") or {}
+    if "agent" not in spec or not isinstance(beat, dict):
         return None
-    try:
-        return HeartbeatPolicy.model_validate(spec.get("heartbeat") or {})
-    except ValidationError:
+    if beat.get("source") == HeartbeatSource.NONE:
         return None
+    interval = beat.get("intervalSeconds", USUAL.interval_seconds)
+    return interval if isinstance(interval, int) and interval > 0 else None

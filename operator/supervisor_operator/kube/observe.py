@@ -48,7 +48,7 @@ def observe(
 ) -> Observed:
     metadata = item["metadata"]
     spec, status, invalid = _models(item)
-    pods = tuple(sorted(world.pods.of(metadata["uid"]), key=lambda pod: pod.run))
+    pods = by_run(world.pods.of(metadata["uid"]))
     newest = pods[-1] if pods else None
     key = (metadata["namespace"], metadata["name"])
     tree = world.family.tree(key)
@@ -76,6 +76,10 @@ def observe(
         tree=tree,
         invalid=invalid,
     )
+
+
+def by_run(pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    return tuple(sorted(pods, key=lambda pod: pod.run)) if len(pods) > 1 else pods
 
 
 def _leftovers(world: World, pods: tuple[PodView, ...]) -> tuple[str, ...]:

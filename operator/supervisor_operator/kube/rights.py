@@ -6,8 +6,10 @@ to its own. So where the policy is missing nobody is granted anything.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -42,6 +44,7 @@ class BeatRights:
         self._cluster = cluster
         self._clock = clock
         self._granted: dict[str, float] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def look_for_policy(self) -> bool:
         """Whether policy and binding are installed; a missing right to look counts as missing."""
@@ -64,9 +67,16 @@ class BeatRights:
 
     async def ensure(self, namespace: str) -> str | None:
         """Make Role and binding where they are missing; says what stands in the way."""
-        granted = self._granted.get(namespace)
-        if granted is not None and self._clock() - granted < TRUSTED_SECONDS:
+        if self._is_granted(namespace):
             return None
+        async with self._locks[namespace]:
+            return None if self._is_granted(namespace) else await self._grant(namespace)
+
+    def _is_granted(self, namespace: str) -> bool:
+        granted = self._granted.get(namespace)
+        return granted is not None and self._clock() - granted < TRUSTED_SECONDS
+
+    async def _grant(self, namespace: str) -> str | None:
         for resource, item, content in _wanted(namespace):
             problem = await self._ensure_one(resource, namespace, item, content)
             if problem:

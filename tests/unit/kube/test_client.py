@@ -10,11 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import ClientResponse
 from kubernetes.aio.config import incluster_config
 
 from supervisor_operator import errors
 from supervisor_operator.errors import ClusterError, LeadershipLostError, TransientError
-from supervisor_operator.kube import configuration
+from supervisor_operator.kube import configuration, wire
 from supervisor_operator.kube.client import KubeCluster, open_cluster
 from supervisor_operator.kube.cluster import LEASES, NAMESPACES, PODS, SUPERVISORS, Object
 from tests.support.api_server import ApiServer, a_kubeconfig, a_status, api_server
@@ -288,6 +289,25 @@ async def test_any_other_error_event_is_raised_by_its_code(
     server.streams({"type": "ERROR", "object": a_status(500, "InternalError", "etcd is away")})
     with pytest.raises(TransientError, match="etcd is away"):
         await seen(cluster)
+
+
+async def test_what_comes_during_a_breath_comes_together(
+    server: ApiServer, cluster: KubeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    rest = wire._rest
+
+    async def noted(response: ClientResponse, seconds: float) -> None:
+        rests.append(seconds)
+        await rest(response, seconds)
+
+    monkeypatch.setattr(wire, "_rest", noted)
+    cluster.breaths = {PODS: 0.2}
+    server.streams(*({"type": "ADDED", "object": a_pod(str(number))} for number in range(50)))
+    found = [event["object"]["metadata"]["name"] for event in await seen(cluster)]
+    assert found == [str(number) for number in range(50)]
+    assert 1 <= len(rests) < 10, "fifty events are a few gulps"
+    assert set(rests) == {0.2}
 
 
 async def test_a_watch_can_be_left_in_the_middle(server: ApiServer, cluster: KubeCluster) -> None:

@@ -12,7 +12,6 @@ from supervisor_operator.core.observed import BeatColumn
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.column import ColumnBudget
 
-KEY = ("default", "hello")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEEP, REFRESH, OMIT = BeatColumn.KEEP, BeatColumn.REFRESH, BeatColumn.OMIT
 
@@ -38,7 +37,7 @@ class Fleet:
         self.now += 60
 
     def column(self, item: Object) -> BeatColumn:
-        return self.budget.column(KEY, item)
+        return self.budget.column(item)
 
 
 @pytest.mark.parametrize(

@@ -275,3 +275,26 @@ async def _story(steps: list[tuple[object, ...]], work_times: list[float]) -> No
     queue.close()
     answers = await asyncio.gather(*workers, return_exceptions=True)
     assert all(isinstance(answer, QueueClosedError) for answer in answers), answers
+
+
+@pytest.fixture
+async def patient() -> AsyncIterator[WorkQueue]:
+    """Moves each deadline of A by ten seconds, until a minute is over."""
+    queue = WorkQueue(postpone=lambda key: 10.0 if key == A and now() < 60 else None)
+    yield queue
+    queue.close()
+
+
+async def test_a_deadline_that_moved_costs_no_pass(patient: WorkQueue) -> None:
+    patient.rest(A, 5)
+    patient.rest(B, 5)
+    assert (await work(patient), now()) == (B, 5)
+    assert (await work(patient), now()) == (A, 65)
+
+
+async def test_what_somebody_else_asked_for_is_not_postponed(patient: WorkQueue) -> None:
+    patient.rest(A, 5)
+    patient.add_after(A, 7)
+    assert (await work(patient), now()) == (A, 5), "it would swallow the later order otherwise"
+    patient.rest(A, 5)
+    assert (await work(patient), now()) == (A, 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from typing_extensions import override
 
 from supervisor_operator.errors import NotFoundError
-from supervisor_operator.kube.cluster import PODS, SUPERVISORS, Object, Resource
+from supervisor_operator.kube.burst import FEWEST
+from supervisor_operator.kube.cluster import HEARTBEATS, PODS, SUPERVISORS, Object, Resource
 from supervisor_operator.reconcile import Reconciler
 from supervisor_operator.settings import Settings
 from supervisor_operator.telemetry.http import Probes
@@ -115,3 +117,130 @@ async def test_a_pod_gone_before_its_delete_is_answered_keeps_the_reason(
         await world.look()
     marks = world.pods["hello-r2"]["metadata"]["annotations"]
     assert marks["supervision.dev/reason"] == reason
+
+
+RUNNING = {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "containerStatuses": [{"name": "agent", "state": {"running": {}}}],
+}
+
+
+async def a_well_agent(**spec: Any) -> World:
+    """An agent that is ACTIVE, with nothing left to do about it."""
+    world = World(FakeCluster())
+    world.edit(**spec)
+    await world.look()
+    world.cluster.change(PODS, "default", "hello-r1", {"status": RUNNING})
+    await world.look()
+    await world.look()
+    return world
+
+
+def rounds_spared(world: World, rounds: int) -> int:
+    return sum(world.operator._reconciler.is_still(KEY) for _ in range(rounds))
+
+
+async def test_of_ten_looks_at_an_agent_that_is_well_nine_are_spared() -> None:
+    world = await a_well_agent()
+    assert rounds_spared(world, 50) == 45
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda world: world.cluster.change(PODS, "default", "hello-r1", {"status": {"a": 1}}),
+        lambda world: world.edit(description="another"),
+    ],
+    ids=["its pod changed", "it was edited"],
+)
+async def test_what_changed_is_looked_at(change: Callable[[World], None]) -> None:
+    world = await a_well_agent()
+    change(world)
+    await world.see()
+    assert rounds_spared(world, 10) == 0
+
+
+async def test_who_belongs_to_others_is_always_looked_at() -> None:
+    world = await a_well_agent(parentRef={"name": "boss"})
+    assert rounds_spared(world, 10) == 0
+
+
+async def test_who_is_not_well_is_always_looked_at() -> None:
+    world = World(FakeCluster())
+    await world.look()
+    await world.look()
+    assert rounds_spared(world, 10) == 0
+
+
+class BeatingAgent:
+    """A well agent that beats each 10 s and may be silent for 40 s."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.world = World(FakeCluster())
+        operator = self.world.operator
+        operator._rights.policy_present = True
+        operator._watches.world.beats._clock = lambda: self.now
+        parts = operator._reconciler._parts
+        clocks = replace(parts.clocks, mono=lambda: self.now)
+        operator._reconciler = Reconciler(replace(parts, clocks=clocks))
+        self.world.edit(heartbeat={"source": "File", "intervalSeconds": 10, "startupSeconds": 99})
+
+    async def start(self) -> None:
+        await self.world.look()
+        self.world.cluster.change(PODS, "default", "hello-r1", {"status": RUNNING})
+        await self.beat(1)
+        for _ in range(2):
+            await self.world.look()
+
+    async def beat(self, number: int) -> None:
+        status = {"sequence": number, "beatAgeMillis": 0}
+        cluster = self.world.cluster
+        cluster.change(HEARTBEATS, "default", "hello-r1", {"status": status})
+        found = await cluster.get(HEARTBEATS, "default", "hello-r1")
+        self.world.operator._watches._on_heartbeat("MODIFIED", found)
+
+    def moved(self) -> float | None:
+        return self.world.operator._reconciler.moved_deadline(KEY)
+
+
+async def test_a_beat_moves_the_deadline_without_a_pass() -> None:
+    agent = BeatingAgent()
+    await agent.start()
+    agent.now += 35
+    assert agent.moved() == 5
+    await agent.beat(2)
+    assert agent.moved() == 40
+    agent.now += 40
+    assert agent.moved() is None, "silence calls for a pass"
+
+
+async def test_a_heartbeat_that_is_gone_moves_nothing() -> None:
+    agent = BeatingAgent()
+    await agent.start()
+    found = await agent.world.cluster.get(HEARTBEATS, "default", "hello-r1")
+    agent.world.operator._watches._on_heartbeat("DELETED", found)
+    assert agent.moved() is None
+
+
+async def test_an_edit_moves_nothing() -> None:
+    agent = BeatingAgent()
+    await agent.start()
+    agent.world.edit(heartbeat={"source": "File", "intervalSeconds": 1})
+    await agent.world.see()
+    assert agent.moved() is None
+
+
+async def test_many_starting_agents_are_told_of_when_there_is_something_to_tell() -> None:
+    world = World(FakeCluster())
+    burst = world.operator._reconciler._parts.burst
+    for _ in range(FEWEST):
+        burst.note()
+    await world.look()
+    assert "phase" not in (world.operator._supervisors.get(KEY) or {})["status"]
+    world.cluster.change(PODS, "default", "hello-r1", {"status": RUNNING})
+    await world.look()
+    assert (world.operator._supervisors.get(KEY) or {})["status"]["phase"] == "ACTIVE"
+    events = [item["reason"] for place, item in world.cluster.objects.items() if "events" in place]
+    assert events == ["Active"]

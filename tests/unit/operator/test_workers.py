@@ -227,3 +227,25 @@ async def test_a_resync_that_does_not_come_is_noticed() -> None:
     assert resync.stalled() is None
     await asyncio.sleep(1)
     assert resync.stalled() == "the last resync was 91 s ago"
+
+
+async def test_a_large_fleet_is_looked_at_in_slices() -> None:
+    queue = WorkQueue()
+    keys = [("default", f"agent-{number}") for number in range(200)]
+    async with resyncing(queue, *keys):
+        await asyncio.sleep(7.6)
+        assert len(queue) == 50
+        await asyncio.sleep(22.5)
+        assert len(queue) == 200
+
+
+async def test_who_is_still_is_passed_over() -> None:
+    queue = WorkQueue()
+    resync = Resync(queue, lambda: [A, B], 30, lambda key: key == A)
+    running = asyncio.create_task(resync.run())
+    await asyncio.sleep(31)
+    assert await queue.get() == B
+    assert len(queue) == 0
+    resync.look_at_all()
+    assert await queue.get() == A, "asked for everybody, nobody is passed over"
+    running.cancel()
