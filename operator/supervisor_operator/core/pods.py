@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from sys import intern
 from typing import Any
 
 from supervisor_operator.core.observed import AgentEnd, PodView
@@ -32,28 +33,28 @@ def view_pod(pod: Json) -> PodView:
     name = agent_name(spec)
     waiting, waiting_message = _waiting(status, conditions)
     return PodView(
-        name=meta["name"],
-        namespace=meta.get("namespace", ""),
-        uid=meta["uid"],
-        owner=controller_of(pod),
+        name=intern(meta["name"]),
+        namespace=intern(meta.get("namespace", "")),
+        uid=intern(meta["uid"]),
+        owner=intern(controller_of(pod)),
         run=_number((meta.get("labels") or {}).get(Label.RUN)),
         resource_version=meta.get("resourceVersion", ""),
         restarts=_number(marks.get(Mark.RESTARTS)),
         counted=_number(marks.get(Mark.COUNTED)),
         forgiven=_number(marks.get(Mark.FORGIVEN)),
-        template_hash=marks.get(Mark.TEMPLATE, ""),
+        template_hash=intern(marks.get(Mark.TEMPLATE, "")),
         request=marks.get(Mark.REQUEST, ""),
         order=_number(marks.get(Mark.ORDER)),
         parent_order=_number(marks.get(Mark.PARENT_ORDER)),
-        run_reason=marks.get(Mark.REASON, ""),
+        run_reason=intern(marks.get(Mark.REASON, "")),
         ended_by=marks.get(Mark.ENDED_BY, ""),
-        phase=status.get("phase", "Pending"),
+        phase=intern(status.get("phase", "Pending")),
         reason=status.get("reason", ""),
         message=status.get("message", ""),
         terminating="deletionTimestamp" in meta,
         disrupted=_is_true(conditions, "DisruptionTarget") or status.get("reason") in DISRUPTIONS,
         ready=_is_true(conditions, "Ready"),
-        node=spec.get("nodeName", ""),
+        node=intern(spec.get("nodeName", "")),
         started_at=_time((_state(agent, "running") or {}).get("startedAt")),
         running=name in running,
         others_running=bool(running - {name}),

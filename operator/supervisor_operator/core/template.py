@@ -74,7 +74,7 @@ def build_pod(observed: Observed, ledger: Ledger, reason: RunReason) -> Json:
     _check(pod_spec, spec.heartbeat)
     _secure(pod_spec)
     _connect(pod_spec, observed)
-    labels = {MANAGED_BY: MANAGER, Label.SUPERVISOR: observed.name, Label.RUN: str(ledger.run)}
+    labels = _labels(observed) | {str(Label.RUN): str(ledger.run)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -98,7 +98,7 @@ def build_heartbeat(observed: Observed, pod: PodView) -> Json:
         "metadata": {
             "name": pod.name,
             "namespace": pod.namespace,
-            "labels": {MANAGED_BY: MANAGER, Label.SUPERVISOR: observed.name},
+            "labels": _labels(observed),
             "annotations": QUIET,
             "ownerReferences": [_owner("v1", "Pod", pod)],
         },
@@ -108,6 +108,10 @@ def build_heartbeat(observed: Observed, pod: PodView) -> Json:
             "intervalSeconds": observed.spec.heartbeat.interval_seconds,
         },
     }
+
+
+def _labels(observed: Observed) -> dict[str, str]:
+    return {MANAGED_BY: MANAGER, str(Label.SUPERVISOR): observed.name}
 
 
 def pod_name(supervisor: str, run: int) -> str:
@@ -135,7 +139,7 @@ def _marks(observed: Observed, ledger: Ledger, reason: RunReason) -> dict[str, s
         marks[Mark.PARENT_ORDER] = str(observed.tree.order)
     if spec.config is not None:
         marks[Mark.CONFIG] = json.dumps(spec.config, sort_keys=True)
-    return {str(key): value for key, value in marks.items()}
+    return {str(key): str(value) for key, value in marks.items()}
 
 
 def _pod_spec(agent: AgentSpec) -> Json:

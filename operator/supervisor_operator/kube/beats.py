@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 from supervisor_operator.core.heartbeat import RELAY_SLACK_SECONDS
@@ -146,7 +147,8 @@ class BeatBook:
         found = self._records.get(uid)
         if found is None:
             metadata = item["metadata"]
-            key = (metadata.get("namespace", ""), metadata["name"])
+            key = (intern(metadata.get("namespace", "")), intern(metadata["name"]))
+            uid = intern(uid)
             interval = float(item["spec"].get("intervalSeconds") or 1)
             found = self._records[uid] = _Record(key[1], key[0], interval)
             self._uids[key] = uid

@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from sys import intern
 
 from supervisor_operator.core.pods import controller_of
 from supervisor_operator.kube.cluster import Cluster, Object, Resource
+from supervisor_operator.kube.compact import Blocks, compact
 from supervisor_operator.queue import Key
 
 AWAITED_SECONDS = 5.0
-KEPT_METADATA = (
+KEPT = (
     "name",
     "namespace",
     "uid",
@@ -35,6 +37,7 @@ class Customs:
         self.resource = resource
         self._on_change = on_change
         self._items: dict[Key, Object] = {}
+        self._blocks = Blocks()
         self._owned: dict[str, set[Key]] = {}
         self._awaited: dict[Key, str] = {}
         self._swept = False
@@ -78,10 +81,28 @@ class Customs:
         self._on_change(key)
 
     def _set(self, key: Key, item: Object) -> None:
+        slim = self._slim(self._items.get(key), item)
         self._drop(key)
-        self._items[key] = _slim(item)
+        self._items[key] = slim
         if owner := controller_of(item):
             self._owned.setdefault(owner, set()).add(key)
+
+    def _slim(self, known: Object | None, item: Object) -> Object:
+        """What is read of it; the spec that is known already where only the status is new."""
+        metadata = item["metadata"]
+        generation = metadata.get("generation")
+        is_known = known is not None and generation == known["metadata"].get("generation")
+        if known is not None and is_known and generation and _uid(known) == _uid(item):
+            spec = known["spec"]
+        else:
+            spec = self._blocks.share(item.get("spec") or {})
+        return {
+            "apiVersion": intern(item["apiVersion"]),
+            "kind": intern(item["kind"]),
+            "metadata": compact({name: metadata[name] for name in KEPT if name in metadata}),
+            "spec": spec,
+            "status": compact(item.get("status") or {}),
+        }
 
     def _drop(self, key: Key) -> None:
         known = self._items.pop(key, None)
@@ -145,19 +166,8 @@ class Customs:
         self._arrived(None)
 
 
-def _slim(item: Object) -> Object:
-    metadata = item["metadata"]
-    return {
-        "apiVersion": item["apiVersion"],
-        "kind": item["kind"],
-        "metadata": {name: metadata[name] for name in KEPT_METADATA if name in metadata},
-        "spec": item.get("spec") or {},
-        "status": item.get("status") or {},
-    }
-
-
 def _key(item: Object) -> Key:
-    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+    return intern(item["metadata"].get("namespace", "")), intern(item["metadata"]["name"])
 
 
 def _uid(item: Object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import intern
 
 from supervisor_operator.core.pods import controller_of
 from supervisor_operator.kube.cluster import Object
@@ -19,8 +20,8 @@ class BeatObject:
 def view_heartbeat(item: Object) -> BeatObject:
     metadata = item["metadata"]
     return BeatObject(
-        name=metadata["name"],
-        namespace=metadata.get("namespace", ""),
-        pod_uid=str((item.get("spec") or {}).get("podUID", "")),
-        owner=controller_of(item),
+        name=intern(metadata["name"]),
+        namespace=intern(metadata.get("namespace", "")),
+        pod_uid=intern(str((item.get("spec") or {}).get("podUID", ""))),
+        owner=intern(controller_of(item)),
     )

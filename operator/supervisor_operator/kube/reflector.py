@@ -21,7 +21,7 @@ T = TypeVar("T")
 OnChange = Callable[[str, Object], None]
 """Is told ADDED, MODIFIED or DELETED and the object, after the store was updated.
 
-Of an object that a LIST showed to be gone only its identity, labels and owners are left to tell.
+Of an object that a LIST showed to be gone only its identity and labels are left to tell.
 """
 OnGap = Callable[[float], None]
 

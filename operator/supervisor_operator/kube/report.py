@@ -67,7 +67,7 @@ class Storyteller:
         self._clock = clock
         self._wall = wall
         self._numbers = count()
-        self._told: dict[tuple[str, str, str], _Told] = {}
+        self._told: dict[int, _Told] = {}
 
     async def tell(self, item: Object, notes: Iterable[Note]) -> None:
         for note in notes:
@@ -77,7 +77,7 @@ class Storyteller:
                 _log.warning("event %s was not written: %s", note.reason, error)
 
     async def _tell(self, item: Object, note: Note) -> None:
-        key = (item["metadata"]["uid"], str(note.reason), note.text)
+        key = hash((item["metadata"]["uid"], note.reason, note.text))
         told = self._told.get(key)
         if told and self._clock() - told.last < FOLD_SECONDS:
             told.times, told.last = told.times + 1, self._clock()

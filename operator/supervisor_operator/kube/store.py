@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from sys import intern
 from typing import Generic, TypeVar
 
 from supervisor_operator.kube.cluster import Listing, Object
+from supervisor_operator.kube.compact import compact
 
 T = TypeVar("T")
 Key = tuple[str, str]
 """Namespace and name."""
 Change = tuple[str, Object]
 """ADDED, MODIFIED or DELETED, and the object."""
-
-_REMEMBERED = ("namespace", "name", "uid", "resourceVersion", "labels", "ownerReferences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Entry(Generic[T]):
     owner: str
     uid: str
     revision: int
-    remains: Object
+    labels: Object | None
 
 
 class Store(Generic[T]):
@@ -38,7 +38,7 @@ class Store(Generic[T]):
         self._keep = keep
         self._owner_of = owner_of
         self._entries: dict[Key, _Entry[T]] = {}
-        self._owned: dict[str, dict[Key, T]] = {}
+        self._owned: dict[str, tuple[T, ...]] = {}
         self._revisions: dict[str | None, int] = {}
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Store(Generic[T]):
         return entry.value if entry else None
 
     def of(self, owner: str) -> tuple[T, ...]:
-        return tuple(self._owned.get(owner, {}).values())
+        return self._owned.get(owner, ())
 
     def values(self) -> Iterator[T]:
         return (entry.value for entry in self._entries.values())
@@ -112,20 +112,20 @@ class Store(Generic[T]):
                 continue
             if key not in items or items[key]["metadata"]["uid"] != entry.uid:
                 self._drop(key)
-                yield "DELETED", entry.remains
+                yield "DELETED", _remains(key, entry)
 
     def _set(self, key: Key, item: Object) -> None:
         value = self._keep(item)
         owner = self._owner_of(value)
         metadata = item["metadata"]
-        remains = {
-            "apiVersion": item.get("apiVersion"),
-            "kind": item.get("kind"),
-            "metadata": {name: metadata[name] for name in _REMEMBERED if name in metadata},
-        }
+        known = self._entries.get(key)
+        labels = metadata.get("labels")
+        # Mostly they stay the same, and nobody but a LIST without the object asks for them.
+        labels = known.labels if known and known.labels == labels else compact(labels)
         self._drop(key)
-        self._entries[key] = _Entry(value, owner, metadata["uid"], _revision(item), remains)
-        self._owned.setdefault(owner, {})[key] = value
+        uid = intern(metadata["uid"])
+        self._entries[key] = _Entry(value, owner, uid, _revision(item), labels)
+        self._owned[owner] = (*self._owned.get(owner, ()), value)
 
     def _delete(self, key: Key, uid: str) -> bool:
         """A newer incarnation outlives the news of the older one's death."""
@@ -139,15 +139,28 @@ class Store(Generic[T]):
         entry = self._entries.pop(key, None)
         if entry is None:
             return
-        siblings = self._owned[entry.owner]
-        del siblings[key]
-        if not siblings:
+        left = tuple(value for value in self._owned[entry.owner] if value is not entry.value)
+        if left:
+            self._owned[entry.owner] = left
+        else:
             del self._owned[entry.owner]
+
+
+def _remains(key: Key, entry: _Entry[T]) -> Object:
+    """All that is left to tell of an object that went unseen."""
+    metadata = {
+        "namespace": key[0],
+        "name": key[1],
+        "uid": entry.uid,
+        "resourceVersion": str(entry.revision),
+        "labels": entry.labels,
+    }
+    return {"metadata": metadata}
 
 
 def _key(item: Object) -> Key:
     metadata = item["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
+    return intern(metadata.get("namespace", "")), intern(metadata["name"])
 
 
 def _revision(item: Object) -> int:
