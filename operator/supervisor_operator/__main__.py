@@ -10,12 +10,12 @@ import sys
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from supervisor_operator.clock import wall_clock
 from supervisor_operator.errors import ClusterError, LeadershipLostError
 from supervisor_operator.kube.client import KubeCluster, open_cluster
+from supervisor_operator.kube.configuration import OWN_NAMESPACE
 from supervisor_operator.leader import Election, Leader
 from supervisor_operator.preflight import PreflightError, check_cluster
 from supervisor_operator.settings import Settings, version
@@ -23,8 +23,6 @@ from supervisor_operator.telemetry.http import Probes, serve
 from supervisor_operator.telemetry.logging import configure
 from supervisor_operator.telemetry.metrics import Metrics
 from supervisor_operator.wiring import Operator
-
-OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _log = logging.getLogger("supervisor_operator")
 

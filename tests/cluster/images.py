@@ -30,7 +30,7 @@ SAMPLE_AGENT = "localhost/sample-agent:dev"
 USER = "65532:65532"
 KEPT_VERSIONS = 3
 LOCK = "images/build"
-PACKAGES = ("supervise", "supervisor_operator", "supervisor_api")
+PACKAGES = ("supervise", "supervisor_operator", "supervisor_api", "supervisor_cli")
 REQUIREMENTS = ("requirements/runtime.txt", "requirements/api.txt")
 SCRIPT = b"#!/usr/bin/python3\nfrom supervise.__main__ import main\n\nraise SystemExit(main())\n"
 

@@ -14,15 +14,21 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import load_incluster_config, load_kube_config
+from kubernetes.aio.config import (
+    list_kube_config_contexts,
+    load_incluster_config,
+    load_kube_config,
+)
 from kubernetes.aio.config.config_exception import ConfigException
 
 from supervisor_operator.errors import ClusterError, TransientError
 
 _load_incluster: Any = load_incluster_config  # the library has no types here
 _load_kubeconfig: Any = load_kube_config
+_contexts: Any = list_kube_config_contexts
 _TOKEN_LIFE = 60.0
 DEFAULT_FILE = "~/.kube/config"
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _ADDRESS = (
     "host",
     "ssl_ca_cert",
@@ -55,6 +61,20 @@ async def load_configuration(kubeconfig: str | None, context: str | None = None)
         raise ClusterError(f"the way to the cluster cannot be read: {error}") from error
     _settle_proxy(configuration)
     return configuration
+
+
+def context_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """The namespace of a kubeconfig's context, as kubectl takes it; else that of our pod."""
+    files = kubeconfig or os.environ.get("KUBECONFIG")
+    if not files and not context and OWN_NAMESPACE.is_file():
+        return OWN_NAMESPACE.read_text().strip()
+    try:
+        known, active = _contexts(config_file=_existing(files or DEFAULT_FILE))
+    except ConfigException as error:
+        raise ClusterError(f"the way to the cluster cannot be read: {error}") from error
+    chosen = next((one for one in known if one["name"] == context), None) if context else active
+    found: str = ((chosen or {}).get("context") or {}).get("namespace") or "default"
+    return found
 
 
 async def authorization(configuration: Configuration) -> dict[str, str]:

@@ -1,0 +1,107 @@
+"""The words of the command line, and who answers them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from typing_extensions import override
+
+from supervisor_operator.core.steer import Order
+from supervisor_operator.errors import ClusterError
+from supervisor_operator.settings import version
+
+PROGRAM = "kubectl supervisor"
+FAILED, UNKNOWN, INTERRUPTED = 1, 2, 130
+ORDERS = {
+    Order.START: "run agents that are stopped or paused",
+    Order.STOP: "end the pods of agents",
+    Order.PAUSE: "let agents run, but judge and restart nothing",
+    Order.RESUME: "judge agents again",
+    Order.RESTART: "replace the pods of agents, outside the restart budget",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    try:
+        run = import_module(f"supervisor_cli.commands.{options.module}").run
+        code: int = asyncio.run(run(options))
+    except ClusterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNKNOWN if options.module == "status" else FAILED
+    except KeyboardInterrupt:
+        return 0 if options.module == "watch" else INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read this has enough; the interpreter would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    @override
+    def error(self, message: str) -> NoReturn:
+        self.exit(UNKNOWN, f"error: {message}\nSee {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=PROGRAM,
+        description="See and steer supervised agents. Needs no more than your kubeconfig.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version()}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    common, formats = _common(), ("json", "yaml", "wide")
+
+    def add(name: str, text: str, module: str = "") -> argparse.ArgumentParser:
+        one = commands.add_parser(name, help=text, description=text, parents=[common])
+        one.set_defaults(module=module or name, command=name)
+        return one
+
+    status = add("status", "how agents are, why, and what to do now; ends with 0, 1 or 2")
+    status.epilog = "Ends with 0 if all are HEALTHY, 1 if one is not, 2 if nobody can tell."
+    top = add("top", "all agents, the worst first")
+    for one in (status, top, add("tree", "who is above whom, teams included")):
+        one.add_argument("names", nargs="*", metavar="NAME", help="only these")
+        one.add_argument("-o", "--output", choices=formats, help="another format")
+    watch = add("watch", "agents as they change")
+    watch.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    _add_logs(add("logs", "what an agent said"))
+    for order, text in ORDERS.items():
+        one = add(order, text, "steer")
+        one.add_argument("names", nargs="*", metavar="NAME", help="these, or those of -l")
+    report = add("report", "one archive for a bug report, without secrets")
+    report.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    report.add_argument("--file", help="where to write it (default: a name with the time)")
+    report.add_argument("--no-logs", action="store_true", help="leave the agents' logs out")
+    return parser
+
+
+def _add_logs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--previous", action="store_true", help="those of the run before")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as it speaks")
+    parser.add_argument("-c", "--container", help="another container of the pod")
+    parser.add_argument("--tail", type=int, metavar="LINES", help="only the last lines")
+
+
+def _common() -> _Parser:
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument("-n", "--namespace", help="namespace (default: that of the context)")
+    scope.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    parser.add_argument("-l", "--selector", default="", help="only those with these labels")
+    parser.add_argument("--context", help="context of the kubeconfig")
+    parser.add_argument("--kubeconfig", help="file to use in place of $KUBECONFIG")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
