@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from pydantic import ValidationError
 
+from supervisor_operator.api.v1alpha1.meta import Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import LedTeam, OutcomeType
 from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.api.v1alpha1.team_status import TeamStatus
@@ -227,7 +228,7 @@ class Teams:
         self._views.pop(supervisor, None)
 
 
-def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:
+def view_agent(item: Object, pods: Collection[PodView]) -> AgentView:
     metadata, status, spec = item["metadata"], item["status"], item["spec"]
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     reason = conditions.get("Ready", {}).get("reason")
@@ -245,16 +246,16 @@ def view_agent(item: Object, pods: Iterable[PodView]) -> AgentView:
         spec=spec,
         resource_version=metadata["resourceVersion"],
         mode=mode_of(item),
-        phase=PHASES.get(status.get("phase", "")),
+        phase=PHASES.get(status.get("phase", "")) if is_current else Phase.SPAWNING,
         health=HEALTHS.get(status.get("health", "")),
-        restarts=status.get("restarts") or 0,
+        restarts=max([status.get("restarts") or 0, *(pod.restarts for pod in pods)]),
         finished=outcome.get("type") == OutcomeType.FINISHED,
         failed=failed,
         failed_reason=outcome.get("reason", "") if failed else "",
         waiting=is_current and reason == Reason.WAITING_FOR_TEAM,
         backing_off=is_current and reason in BACKING_OFF,
         next_restart=_time(status.get("nextRestartTime")),
-        last_restart=_time(status.get("lastRestartTime")),
+        last_restart=_time(status.get("lastRestartTime")) if is_current else None,
         pod_uid=status.get("podUID", ""),
         startup_seconds=beat.get("startupSeconds") or 120,
         pods=stamps,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from supervisor_operator.api.v1alpha1.team import TeamSpec
+from supervisor_operator.api.v1alpha1.team_status import TeamOrder, TeamStatus
 from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import view_pod
+from supervisor_operator.core.team.orders import Line, link_of
 from supervisor_operator.core.words import Label, Mark
 from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS
 from supervisor_operator.kube.customs import Customs
@@ -49,6 +53,34 @@ def test_a_failure_is_the_teams_to_answer_until_there_is_a_newer_pod(
     pods: tuple[PodView, ...], *, waits: bool
 ) -> None:
     assert view_agent(a_member(run=1), pods).waiting is waits
+
+
+def test_a_new_pod_is_not_up_by_what_status_says_of_the_one_before() -> None:
+    item = a_member(run=1)
+    item["status"] |= {"phase": "ACTIVE", "lastRestartTime": "2026-11-18T12:00:00Z"}
+    now = datetime(2026, 11, 18, 13, tzinfo=UTC)
+    order = TeamOrder(id=1, time=now, reason="MemberFailed", members=["crew-a", "crew-b"])
+    spec = TeamSpec.model_validate({"restartStrategy": "OneForAll"})
+    second = replace(view_agent(a_member(run=1), ()), name="crew-b")
+
+    def may_start(*pods: PodView) -> bool:
+        agents = (view_agent(item, pods), second)
+        line = Line(spec, TeamStatus(order=order), agents, now)
+        return link_of(line, "crew-b", team="crew", member="b", role="MEMBER").may_start
+
+    assert not may_start(a_pod(2, order=1)), "its startupSeconds are over only by the old run"
+    item["status"]["run"] = 2
+    assert may_start(a_pod(2, order=1))
+
+
+def test_a_restart_holds_its_slot_before_status_tells_of_it() -> None:
+    item = a_member(run=1)
+    item["status"] |= {"lastRestartTime": "2026-11-18T12:00:00Z", "restarts": 0}
+    pod = replace(a_pod(2, order=0), restarts=1)
+    second = replace(view_agent(a_member(run=1), ()), name="crew-b")
+    now = datetime(2026, 11, 18, 13, tzinfo=UTC)
+    line = Line(TeamSpec(), TeamStatus(), (view_agent(item, [pod]), second), now)
+    assert not link_of(line, "crew-b", team="crew", member="b", role="MEMBER").has_slot
 
 
 def stored(item: dict[str, Any], created: str, status: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class AgentView:
     backing_off: bool = False
     next_restart: datetime | None = None
     last_restart: datetime | None = None
+    """None also where a new pod is there and status does not tell of it yet."""
     pod_uid: str = ""
     startup_seconds: int = 120
     pods: tuple[PodStamp, ...] = ()

@@ -156,7 +156,7 @@ def _has_slot(line: Line, me: AgentView | None) -> bool:
 def _is_restarting(agent: AgentView, line: Line) -> bool:
     """A restarted pod that has not shown life yet."""
     limit = timedelta(seconds=agent.startup_seconds)
-    is_young = agent.last_restart is not None and line.now - agent.last_restart < limit
+    is_young = agent.last_restart is None or line.now - agent.last_restart < limit
     runs = agent.unfinished_order is not None
     return agent.restarts > 0 and runs and agent.phase is Phase.SPAWNING and is_young
 
