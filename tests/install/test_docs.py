@@ -1,0 +1,49 @@
+"""The documents: every link leads somewhere, every file is there, every promise has its test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.places import CHECKOUT
+
+PAGES = sorted(path for pattern in ("*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern))
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
+FILE = re.compile(r"`((?:tests|manifests|crds|docs|operator)/[\w./-]+)`")
+MUST_NOT_BE = {"operator/__init__.py"}
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading).strip().lower() for heading in headings)
+    return {text.replace(" ", "-") for text in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_every_link_and_file_of_a_page_is_there(page: Path) -> None:
+    text = page.read_text()
+    for target, anchor in LINK.findall(text):
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor[1:] in anchors(found), f"{page.name} links to {target}{anchor}"
+    for name in FILE.findall(text):
+        assert (CHECKOUT / name).exists() != (name in MUST_NOT_BE), f"{page.name} names {name}"
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) > 15
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    lines = (CHECKOUT / "docs/promises.md").read_text().splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| ") and "---" not in line][1:]
+    assert len(rows) > 15
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", row[2])
+        assert named, row
+        for path, test in named:
+            assert (CHECKOUT / path).exists(), path
+            assert not test or f"def {test}(" in (CHECKOUT / path).read_text(), f"{path}::{test}"
