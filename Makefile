@@ -54,8 +54,8 @@ e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
 soak: .venv/done programs ## those that take minutes: default intervals, longer outages
 	$(PY) -m pytest tests/integration tests/e2e -m soak
 
-up: .venv/done ## show it: a cluster with a real node, the operator, sample agents
-	@$(PY) -m tests.showcase up
+up: .venv/done ## show it: a cluster with a real node, the operator, sample agents (KUBECONFIG=… IMAGE=…: on yours)
+	@$(if $(IMAGE),IMAGE="$(IMAGE)") $(PY) -m tests.showcase up
 
 demo: .venv/done ## freeze an agent of it and watch it being replaced
 	@$(PY) -m tests.showcase demo

@@ -32,7 +32,8 @@ def _own_cache(node: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def make(target: str) -> str:
-    environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
+    left_out = ("MAKEFLAGS", "KUBECONFIG")
+    environment = {key: value for key, value in os.environ.items() if key not in left_out}
     done = subprocess.run(
         ["make", "-s", target],
         cwd=places.CHECKOUT,

@@ -1,7 +1,8 @@
 """`make up`: from a bare machine to agents that run, in five steps with their times.
 
 Each step finds what an earlier one has done, so a second `make up` is quick; after a change of the
-sources it brings the new image to the nodes and the operator to the new image.
+sources it brings the new image to the nodes and the operator to the new image. With KUBECONFIG set
+it is about that cluster: see `elsewhere`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.cluster.local import Cluster
 from tests.cluster.processes import Book
 from tests.cluster.programs import VERSION, find_programs
 from tests.cluster.tiers import programs_of
+from tests.showcase.elsewhere import foreign_kubeconfig, up_elsewhere
 from tests.support.in_cluster import DEPLOYMENT, OVERLAY, ROLLOUT_SECONDS
 from tests.support.install import MANIFESTS, NAMESPACE
 from tests.support.kubectl import Kubectl
@@ -33,6 +35,9 @@ Found = TypeVar("Found")
 
 
 def up() -> None:
+    if kubeconfig := foreign_kubeconfig():
+        up_elsewhere(kubeconfig)
+        return
     if ways.choose_way() != "local":
         raise ClusterError(
             "this shows a local cluster: unset CLUSTER and KUBECONFIG_UNDER_TEST, or run "

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def refusal(command: str, cache: Path, monkeypatch: pytest.MonkeyPatch, **variables: str) -> str:
-    for name in ("CLUSTER", "KUBECONFIG_UNDER_TEST"):
+    for name in ("CLUSTER", "KUBECONFIG_UNDER_TEST", "KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     for name, value in ({"XDG_CACHE_HOME": str(cache)} | variables).items():
         monkeypatch.setenv(name, value)
