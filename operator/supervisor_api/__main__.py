@@ -9,9 +9,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import aclosing
-from types import FrameType
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager
 
 import uvicorn
 from typing_extensions import override
@@ -98,18 +97,25 @@ async def _serve(settings: Settings, service: Service) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends open streams first: they would hold up the end of all others."""
+    """Ends open streams first, which would hold up all others; a wanted end is a good one."""
 
     def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
         super().__init__(config)
         self._feed = feed
-        self._loop = asyncio.get_running_loop()
 
     @override
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        _log.info("ending after %s", signal.Signals(sig).name)
-        self._loop.call_soon_threadsafe(self._feed.close)
-        super().handle_exit(sig, frame)
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Uvicorn's own would raise the signal again, and the process end as if it was killed."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end, number)
+        yield
+
+    def _end(self, number: signal.Signals) -> None:
+        _log.info("ending after %s", number.name)
+        self._feed.close()
+        self.should_exit = True
 
 
 if __name__ == "__main__":

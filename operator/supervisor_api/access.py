@@ -20,7 +20,7 @@ from supervisor_operator.kube.cluster import Resource
 
 REVIEWS = Resource("SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io")
 TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-REMEMBER_SECONDS = 10.0
+REMEMBER_SECONDS = 5.0
 REMEMBERED = 20_000
 
 
