@@ -62,11 +62,11 @@ demo: .venv/done ## freeze an agent of it and watch it being replaced
 
 down: cluster-down ## take the cluster of `make up` down
 
-crds: .venv/done ## write crds/ from the models
-	@$(PY) -m supervisor_operator.crdgen crds
+crds: .venv/done ## write crds/ and docs/reference.md from the models
+	@$(PY) -m supervisor_operator.crdgen --reference docs/reference.md crds
 
-crds-check: .venv/done ## fail if crds/ differs from the models
-	$(PY) -m supervisor_operator.crdgen --check crds
+crds-check: .venv/done ## fail if one of them differs from the models
+	$(PY) -m supervisor_operator.crdgen --check --reference docs/reference.md crds
 
 manifests: .venv/done ## write what follows from manifests/: the Helm chart, Argo CD's ConfigMap
 	@$(PY) manifests/make_chart.py

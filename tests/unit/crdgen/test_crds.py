@@ -10,6 +10,7 @@ import yaml
 from supervisor_operator.api.v1alpha1.kinds import HEARTBEAT, KINDS, SUPERVISOR, TEAM, Column, Kind
 from supervisor_operator.crdgen.__main__ import main
 from supervisor_operator.crdgen.crd import build_crd, file_name
+from supervisor_operator.crdgen.reference import render_reference
 from supervisor_operator.crdgen.schema import SchemaError, leaves
 
 CRDS = Path(__file__).parents[3] / "crds"
@@ -75,3 +76,13 @@ def test_names_as_users_type_them(kind: Kind) -> None:
     assert names["categories"] == ["supervision"]
     assert names["shortNames"] == [kind.short_name]
     assert document["spec"]["versions"][0]["subresources"] == {"status": {}}
+
+
+def test_the_reference_has_every_field() -> None:
+    page = render_reference([build_crd(kind) for kind in KINDS])
+    assert "| `heartbeat.intervalSeconds` | integer | `30` |" in page
+    for kind in KINDS:
+        schema = build_crd(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        for part in ("spec", "status"):
+            for name in schema["properties"][part]["properties"]:
+                assert f"| `{name}` |" in page, f"{kind.plural}.{part}.{name}"
