@@ -23,7 +23,7 @@ from supervisor_operator.errors import (
     NotFoundError,
     TransientError,
 )
-from supervisor_operator.kube.cluster import LEASES, PODS, Listing, Object, Resource
+from supervisor_operator.kube.cluster import LEASES, PODS, Listing, Object, Resource, Slim, as_it_is
 
 Place = tuple[str, str, str]
 """Plural, namespace (empty where there is none) and name."""
@@ -158,6 +158,7 @@ class FakeCluster:
         *,
         selector: str = "",
         metadata_only: bool = False,
+        slim: Slim = as_it_is,
     ) -> Listing:
         async with self._call("list", resource, namespace or ""):
             found = [
@@ -167,7 +168,7 @@ class FakeCluster:
             ]
             if metadata_only:
                 found = [{"metadata": item["metadata"]} for item in found]
-            return Listing(found, str(self.revision))
+            return Listing([slim(item) for item in found], str(self.revision))
 
     @asynccontextmanager
     async def watch(

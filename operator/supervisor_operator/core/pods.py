@@ -18,8 +18,25 @@ TAINT_EVICTION = "DeletionByTaintManager"
 READINESS_GATES = "ReadinessGatesNotReady"
 SIGNAL_BASE = 128
 MESSAGE_LIMIT = 2048
+KEPT_META = (
+    *("name", "namespace", "uid", "resourceVersion", "deletionTimestamp"),
+    *("labels", "annotations", "ownerReferences"),
+)
+KEPT_SPEC = ("nodeName", "terminationGracePeriodSeconds")
 
 Json = Mapping[str, Any]
+
+
+def slim_pod(pod: Json) -> dict[str, Any]:
+    """The part of a pod that `view_pod` reads."""
+    spec = pod.get("spec") or {}
+    containers = [{"name": one.get("name", "")} for one in spec.get("containers") or ()]
+    return {
+        "metadata": {name: pod["metadata"][name] for name in KEPT_META if name in pod["metadata"]},
+        "spec": {name: spec[name] for name in KEPT_SPEC if name in spec}
+        | {"containers": containers},
+        "status": pod.get("status") or {},
+    }
 
 
 def view_pod(pod: Json) -> PodView:

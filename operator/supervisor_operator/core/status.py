@@ -11,7 +11,7 @@ from supervisor_operator.api.v1alpha1.supervisor_status import MemberOf, Supervi
 from supervisor_operator.core.children import ChildPlan
 from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.decision import Case, Decision
-from supervisor_operator.core.observed import BeatColumn
+from supervisor_operator.core.observed import BeatColumn, PodView
 from supervisor_operator.core.states import State
 from supervisor_operator.core.telling import tell_children, tell_line, tell_mode
 from supervisor_operator.core.tree import count, is_well
@@ -83,9 +83,16 @@ def _pod_fields(case: Case, decision: Decision) -> dict[str, object]:
     return {
         "pod_name": pod.name,
         "pod_uid": pod.uid,
-        "node_name": pod.node or None,
+        "node_name": _node(case, pod),
         "start_time": pod.started_at or known_start,
     }
+
+
+def _node(case: Case, pod: PodView) -> str | None:
+    """Told with the next news: that a starting pod has its node is not worth a write of its own."""
+    is_news = pod.running or pod.finished or bool(pod.waiting)
+    is_told = case.status.pod_uid == pod.uid and case.status.node_name is not None
+    return (pod.node or None) if is_news or is_told else None
 
 
 def _beat_fields(case: Case, decision: Decision) -> dict[str, object]:

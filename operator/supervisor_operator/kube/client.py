@@ -23,7 +23,16 @@ from kubernetes.aio.client.rest import RESTClientObject
 
 from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import GoneError
-from supervisor_operator.kube.cluster import HEARTBEATS, LEASES, PODS, Listing, Object, Resource
+from supervisor_operator.kube.cluster import (
+    HEARTBEATS,
+    LEASES,
+    PODS,
+    Listing,
+    Object,
+    Resource,
+    Slim,
+    as_it_is,
+)
 from supervisor_operator.kube.configuration import (
     authorization,
     load_configuration,
@@ -34,7 +43,7 @@ from supervisor_operator.kube.wire import Call, events, reachable, refusal
 OnCall = Callable[[str, str, str, float], None]
 """Is told verb, plural, status code and seconds of every request."""
 
-_PAGE = 500
+_PAGE = 250
 _ANSWER_WITHIN = aiohttp.ClientTimeout(total=30)
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _HEADERS = {
@@ -120,14 +129,15 @@ class KubeCluster:
         *,
         selector: str = "",
         metadata_only: bool = False,
+        slim: Slim = as_it_is,
     ) -> Listing:
         headers = {"Accept": _METADATA_ONLY} if metadata_only else {}
         query = {"labelSelector": selector} if selector else {}
         call = Call("list", resource.plural, _path(resource, namespace), query, headers=headers)
         try:
-            found = await self._pages(call, {"limit": str(_PAGE)})
+            found = await self._pages(call, {"limit": str(_PAGE)}, slim)
         except GoneError:  # the list was too long for the life of its continue token
-            found = await self._pages(call, {})
+            found = await self._pages(call, {}, slim)
         if not metadata_only:
             _name_kind(found.items, resource)
         return found
@@ -212,7 +222,7 @@ class KubeCluster:
         found = await self._ask(Call("get", "version", "/version"))
         return _leading_number(found["major"]), _leading_number(found["minor"])
 
-    async def _pages(self, call: Call, limit: Mapping[str, str]) -> Listing:
+    async def _pages(self, call: Call, limit: Mapping[str, str], slim: Slim) -> Listing:
         items: list[Object] = []
         revision, following = "", ""
         while True:
@@ -220,7 +230,7 @@ class KubeCluster:
             page = await self._ask(
                 Call(call.verb, call.what, call.path, query, headers=call.headers)
             )
-            items += page["items"] or ()  # the metadata of none is null
+            items += map(slim, page["items"] or ())  # the metadata of none is null
             revision = revision or page["metadata"]["resourceVersion"]
             following = page["metadata"].get("continue", "")
             if not following:

@@ -6,7 +6,7 @@ raised as one of `errors.ClusterError`'s kinds, chosen by the HTTP status.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,6 +63,13 @@ class Listing:
     revision: str
 
 
+Slim = Callable[[Object], Object]
+
+
+def as_it_is(item: Object) -> Object:
+    return item
+
+
 class Cluster(Protocol):
     """`namespace=None` means all namespaces, or a resource without namespaces."""
 
@@ -75,8 +82,12 @@ class Cluster(Protocol):
         *,
         selector: str = "",
         metadata_only: bool = False,
+        slim: Slim = as_it_is,
     ) -> Listing:
-        """A consistent LIST, page by page; `metadata_only` leaves spec and status out."""
+        """A consistent LIST, page by page; `metadata_only` leaves spec and status out.
+
+        Of each page `slim` is kept, so that a large list is never in memory as a whole.
+        """
         ...
 
     def watch(

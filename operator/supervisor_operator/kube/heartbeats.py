@@ -17,6 +17,12 @@ class BeatObject:
     owner: str
 
 
+def slim_heartbeat(item: Object) -> Object:
+    """Without who manages which field, which is more than half of it."""
+    item["metadata"].pop("managedFields", None)
+    return item
+
+
 def view_heartbeat(item: Object) -> BeatObject:
     metadata = item["metadata"]
     return BeatObject(

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from supervisor_operator.backoff import backoff
 from supervisor_operator.errors import ClusterError, TransientError
-from supervisor_operator.kube.cluster import Cluster, Object, Resource
+from supervisor_operator.kube.cluster import Cluster, Object, Resource, Slim, as_it_is
 from supervisor_operator.kube.store import Store
 
 T = TypeVar("T")
@@ -55,6 +55,7 @@ class Reflector(Generic[T]):
         on_change: OnChange,
         clock: Callable[[], float],
         on_gap: OnGap = _ignore_gap,
+        slim: Slim = as_it_is,
     ) -> None:
         self.gap = 0.0
         self.last_contact = clock()
@@ -66,6 +67,7 @@ class Reflector(Generic[T]):
         self._on_change = on_change
         self._on_gap = on_gap
         self._clock = clock
+        self._slim = slim
         self._synced = asyncio.Event()
         self._revision: str | None = None
         self._failures = 0
@@ -104,7 +106,9 @@ class Reflector(Generic[T]):
         self._failures = 0
 
     async def _list(self) -> str:
-        found = await self._cluster.list(self._resource, self._namespace, selector=self._selector)
+        found = await self._cluster.list(
+            self._resource, self._namespace, selector=self._selector, slim=self._slim
+        )
         self._touch()
         changes = self._store.replace(self._namespace, found)
         self._synced.set()

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from supervisor_operator.core.observed import PodView
-from supervisor_operator.core.pods import view_pod
+from supervisor_operator.core.pods import slim_pod, view_pod
 from supervisor_operator.core.words import MANAGED_SELECTOR, Label
 from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import HEARTBEATS, PODS, Cluster, Object, Resource
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.family import Family
-from supervisor_operator.kube.heartbeats import view_heartbeat
+from supervisor_operator.kube.heartbeats import slim_heartbeat, view_heartbeat
 from supervisor_operator.kube.observe import World
 from supervisor_operator.kube.reflector import Reflector
 from supervisor_operator.kube.store import Store
@@ -23,6 +23,7 @@ from supervisor_operator.kube.times import PodTimes
 from supervisor_operator.queue import Key
 
 WATCH_SILENCE_SECONDS = 120.0
+SLIM = {PODS: slim_pod, HEARTBEATS: slim_heartbeat}
 
 _log = logging.getLogger(__name__)
 
@@ -111,6 +112,7 @@ class Watches:
             on_change=on_change,
             clock=self._clock,
             on_gap=self.on_gap,
+            slim=SLIM[resource],
         )
 
     def _on_pod(self, kind: str, item: Object) -> None:
