@@ -45,8 +45,8 @@ unit: .venv/done ## tests that need no cluster
 integration: .venv/done programs ## tests on a real kube-apiserver
 	$(PY) -m pytest tests/integration
 
-bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1)
-	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(ONLY),--only=$(ONLY))
+bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1 LARGE=10000)
+	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(LARGE),--large=$(LARGE)) $(if $(ONLY),--only=$(ONLY))
 
 e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
 	$(PY) -m pytest tests/e2e

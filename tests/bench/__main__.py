@@ -11,13 +11,15 @@ from pathlib import Path
 from tests.bench import page
 from tests.bench.rows import table
 from tests.bench.say import BenchError, say
-from tests.bench.story import EVERYTHING, Order, Run, play
+from tests.bench.story import EVERYTHING, Order, Run, play, play_large
 from tests.cluster.errors import ClusterError
 from tests.cluster.places import CHECKOUT
 
 AGENTS = 1000
 WINDOW_SECONDS = 120.0
 LIMIT_SECONDS = 1800.0
+LARGE_SECONDS = 2700.0
+LARGE_INTERVAL = 120
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,22 +29,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     say(f"{order.agents} agents, {options.runs} run(s), load average {load}")
     try:
         runs = asyncio.run(_play_all(order, options.runs))
+        large = asyncio.run(_play_large(options)) if options.large else None
     except (BenchError, ClusterError, TimeoutError) as error:
         print(f"bench: {error or 'not done in time'}", file=sys.stderr)
         return 1
-    print(table([run.readings for run in runs], busy=page.is_busy(load)))
+    print(table(page.readings_of(runs, large), busy=page.is_busy(load)))
     is_whole = (order.agents, order.wanted) == (AGENTS, EVERYTHING)
     folder = options.out or (CHECKOUT / "docs" if is_whole else None)
-    if folder is None:
+    if folder is None or not runs:
         say(f"nothing was written: that takes all figures of {AGENTS} agents, or --out")
         return 0
-    written = page.write(folder, order, runs, _command(options), load)
+    written = page.write(folder, runs, large, _command(options), load)
     say(f"written: {written}")
     return 0
 
 
 async def _play_all(order: Order, count: int) -> list[Run]:
-    found = []
+    found: list[Run] = []
+    if order.wanted == {"S8"}:
+        return found
     for number in range(1, count + 1):
         say(f"run {number} of {count}")
         async with asyncio.timeout(LIMIT_SECONDS):
@@ -50,15 +55,24 @@ async def _play_all(order: Order, count: int) -> list[Run]:
     return found
 
 
+async def _play_large(options: argparse.Namespace) -> Run:
+    say(f"the large fleet: {options.large} agents")
+    async with asyncio.timeout(LARGE_SECONDS):
+        return await play_large(
+            Order(options.large, options.window, options.only, interval=LARGE_INTERVAL)
+        )
+
+
 def _command(options: argparse.Namespace) -> str:
     only = "" if options.only == EVERYTHING else f" ONLY={','.join(sorted(options.only))}"
-    return f"make bench AGENTS={options.agents} RUNS={options.runs}{only}"
+    large = f" LARGE={options.large}" if options.large else ""
+    return f"make bench AGENTS={options.agents} RUNS={options.runs}{large}{only}"
 
 
 def _ids(text: str) -> frozenset[str]:
     asked = frozenset(word.strip().upper() for word in text.split(",") if word.strip())
-    if unknown := asked - EVERYTHING:
-        known = ", ".join(sorted(EVERYTHING))
+    if unknown := asked - EVERYTHING - {"S8"}:
+        known = ", ".join(sorted(EVERYTHING | {"S8"}))
         raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: known are {known}")
     return asked or EVERYTHING
 
@@ -75,6 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=_ids, default=EVERYTHING, help="figures, as S2,S4")
     parser.add_argument("--agents", type=_count, default=AGENTS, help="size of each fleet")
     parser.add_argument("--runs", type=_count, default=1, help="how often; figures are medians")
+    parser.add_argument(
+        "--large", type=int, default=0, help="agents of one run more, to see how costs grow (S8)"
+    )
     parser.add_argument(
         "--window", type=float, default=WINDOW_SECONDS, help="seconds of steady beating"
     )

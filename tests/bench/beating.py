@@ -21,11 +21,14 @@ LINES = 8
 
 
 class Beating:
-    def __init__(self, api: Api, namespace: str, agents: Iterable[str]) -> None:
+    def __init__(
+        self, api: Api, namespace: str, agents: Iterable[str], interval: float = INTERVAL_SECONDS
+    ) -> None:
         self.sent: dict[str, float] = {}
         self.refused: Counter[int] = Counter()
         self._api = api
         self._namespace = namespace
+        self._interval = interval
         self._sequence = dict.fromkeys(agents, 0)
         self._frozen: set[str] = set()
         self._due: asyncio.Queue[str] = asyncio.Queue()
@@ -43,11 +46,11 @@ class Beating:
             started = time.monotonic()
             agents = list(self._sequence)
             for number, agent in enumerate(agents):
-                due = started + number * INTERVAL_SECONDS / len(agents)
+                due = started + number * self._interval / len(agents)
                 if (wait := due - time.monotonic()) > 0:
                     await asyncio.sleep(wait)
                 self._due.put_nowait(agent)
-            await asyncio.sleep(max(0.0, started + INTERVAL_SECONDS - time.monotonic()))
+            await asyncio.sleep(max(0.0, started + self._interval - time.monotonic()))
 
     async def relay(self) -> None:
         while True:
@@ -91,8 +94,10 @@ def _rfc3339(wall: float) -> str:
 
 
 @asynccontextmanager
-async def beating(api: Api, namespace: str, agents: Iterable[str]) -> AsyncIterator[Beating]:
-    found = Beating(api, namespace, agents)
+async def beating(
+    api: Api, namespace: str, agents: Iterable[str], interval: float = INTERVAL_SECONDS
+) -> AsyncIterator[Beating]:
+    found = Beating(api, namespace, agents, interval)
     tasks = [asyncio.create_task(found.pace())]
     tasks += [asyncio.create_task(found.relay()) for _ in range(LINES)]
     try:

@@ -18,6 +18,7 @@ from tests.bench.stage import Stage
 IDLE_SECONDS = 5.0
 LOOK_SECONDS = 2.0
 PATIENCE_SECONDS = 300.0
+PATIENCE_EACH = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ async def bring_up(  # noqa: PLR0913 - what, where, by whom, until when
         running = group.create_task(_all_running(stage, namespace, len(items), started))
         await stage.api.create_all(path_of(resource, namespace), items)
         applied = time.monotonic() - started
-    await until(is_settled, f"{resource.plural} are settled", PATIENCE_SECONDS, LOOK_SECONDS)
+    patience = _patience(len(items))
+    await until(is_settled, f"{resource.plural} are settled", patience, LOOK_SECONDS)
     spent, took = since(before, cpu_of(pids)), time.monotonic() - started
     cpu = {name: used - idle[name] * took / idled for name, used in spent.items()}
     found = BringUp(tuple(running.result()), cpu)
@@ -64,12 +66,16 @@ async def bring_up(  # noqa: PLR0913 - what, where, by whom, until when
     return found
 
 
+def _patience(count: int) -> float:
+    return max(PATIENCE_SECONDS, PATIENCE_EACH * count)
+
+
 async def _all_running(stage: Stage, namespace: str, count: int, started: float) -> list[float]:
     seen: dict[str, float] = {}
     path = path_of(PODS, namespace)
     try:
         async with (
-            asyncio.timeout(PATIENCE_SECONDS),
+            asyncio.timeout(_patience(count)),
             aclosing(stage.api.watch(path, fieldSelector="status.phase=Running")) as events,
         ):
             async for event in events:
@@ -78,6 +84,6 @@ async def _all_running(stage: Stage, namespace: str, count: int, started: float)
                     break
     except TimeoutError:
         raise BenchError(
-            f"{len(seen)} of {count} pods in {namespace} run after {PATIENCE_SECONDS:.0f} s"
+            f"{len(seen)} of {count} pods in {namespace} run after {_patience(count):.0f} s"
         ) from None
     return sorted(seen.values())

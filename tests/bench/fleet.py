@@ -28,10 +28,10 @@ def a_silent_agent(name: str) -> Object:
     return a_supervisor(name, heartbeat={"source": "None"})
 
 
-def a_beating_agent(name: str) -> Object:
+def a_beating_agent(name: str, interval: int = INTERVAL_SECONDS) -> Object:
     heartbeat: dict[str, Any] = {
         "source": "File",
-        "intervalSeconds": INTERVAL_SECONDS,
+        "intervalSeconds": interval,
         "missedThreshold": MISSED_THRESHOLD,
         "startupSeconds": STARTUP_SECONDS,
     }

@@ -7,15 +7,17 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from tests.bench.fleet import ALLOWED_SECONDS, DELAY_SECONDS, INTERVAL_SECONDS
+from tests.bench.plots import draw
 from tests.bench.restarts import SPREAD_SECONDS as CRASH_SPREAD
-from tests.bench.rows import table
+from tests.bench.rows import table, with_growth
 from tests.bench.stage import MANAGER_FLAGS, PRODUCTION
-from tests.bench.story import SHARE, Order, Run
+from tests.bench.story import SHARE, Run
 from tests.bench.verdicts import SPREAD_SECONDS as FREEZE_SPREAD
 from tests.cluster.places import CHECKOUT
 from tests.cluster.programs import VERSION
@@ -46,6 +48,7 @@ The samples behind each figure are in `benchmarks/samples.json`.
 
 {busy}{table}
 
+{plots}
 ## What was done
 
 Everything runs on this one machine: API server, etcd (without fsync), controller manager
@@ -73,21 +76,74 @@ The operator is a process with its own ServiceAccount token and the flags
 - **S7**: another one in {share} crashes, at random moments within {crash:.0f} s, while the rest
   beats. From the pod seen as Failed to its next run seen, less the delay of {delay} s with its
   jitter.
+- **S6**: with the fleet up and beating, an operator is started. The clock runs from the start of
+  the process (Python's imports included) until each Supervisor had a pass and none waits. The three
+  LISTs (Supervisors, pods, Heartbeats) are asked for whole, one after the other, and parsed.
+{large}"""
+LARGE = """\
+- **Large fleet, S8**: one run on a cluster of its own, {agents} agents of source File that beat
+  every {interval} s. Growth is its figure per pod, beat or agent ÷ that of the usual fleet.
 """
 
 
-def write(folder: Path, order: Order, runs: Sequence[Run], command: str, load: str) -> Path:
-    samples = folder / "benchmarks" / "samples.json"
-    samples.parent.mkdir(parents=True, exist_ok=True)
-    found = [{"readings": run.readings, "samples": run.samples} for run in runs]
-    samples.write_text(json.dumps(found, indent=1, default=list) + "\n")
+def write(folder: Path, runs: Sequence[Run], large: Run | None, command: str, load: str) -> Path:
+    beside = folder / "benchmarks"
+    beside.mkdir(parents=True, exist_ok=True)
+    every = [*runs, large] if large else runs
+    (beside / "samples.json").write_text("[\n" + ",\n".join(map(_series, every)) + "\n]\n")
+    drawn = draw(beside, runs[0].samples, _by_size(every))
     page = folder / "benchmarks.md"
-    page.write_text(_page(order, runs, command, load))
+    page.write_text(_page(runs, large, command, load, drawn))
     return page
 
 
-def _page(order: Order, runs: Sequence[Run], command: str, load: str) -> str:
+def readings_of(runs: Sequence[Run], large: Run | None) -> list[dict[str, float]]:
+    found = [run.readings for run in runs]
+    return [*found, with_growth(found, large.readings, large.order.agents)] if large else found
+
+
+def _series(run: Run) -> str:
+    """One line for each series, to the millisecond."""
+    all_of = {"agents": run.order.agents, "readings": run.readings} | run.samples
+    lines = (f"{json.dumps(key)}: {_line(value)}" for key, value in all_of.items())
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _line(value: object) -> str:
+    return json.dumps(_rounded(value), separators=(",", ":"))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 3)
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return value
+
+
+def _by_size(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
+    """KiB, and milliseconds of the operator's CPU per second, of each agent, by fleet size."""
+    return {
+        run.order.agents: (
+            run.readings["memory.per_agent_kib"],
+            10 * run.readings["off.percent"] / run.order.agents,
+        )
+        for run in runs
+        if {"memory.per_agent_kib", "off.percent"} <= run.readings.keys()
+    }
+
+
+def _page(
+    runs: Sequence[Run], large: Run | None, command: str, load: str, drawn: Sequence[str]
+) -> str:
+    order = runs[0].order
     return PAGE.format(
+        plots="".join(f"![{name}](benchmarks/{name}.svg)\n" for name in drawn),
+        large=LARGE.format(agents=large.order.agents, interval=large.order.interval)
+        if large
+        else "",
         command=command,
         date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         commit=_commit(),
@@ -99,7 +155,7 @@ def _page(order: Order, runs: Sequence[Run], command: str, load: str) -> str:
         libraries=", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         agents=order.agents,
         runs=len(runs),
-        table=table([run.readings for run in runs], busy=is_busy(load)),
+        table=table(readings_of(runs, large), busy=is_busy(load)),
         manager=", ".join(f"`--{flag}={value}`" for flag, value in MANAGER_FLAGS.items()),
         flags=" ".join(PRODUCTION),
         interval=INTERVAL_SECONDS,

@@ -96,11 +96,15 @@ ROWS = (
     Row("", "operator CPU per beat, all defaults", "default.ms_per_beat", "ms"),
     Row("", "beats seen", "off.beats_per_second", "/s"),
     Row("", "passes over agents (resync) meanwhile", "off.passes_per_second", "/s"),
+    Row("", "share of them in the operator's CPU", "off.passes_share", "%"),
     Row("", "API-server CPU per beat, all its readers included", "off.api_ms", "ms"),
     Row("", "operator CPU with the fleet up and no beats (resync, lease)", "idle.percent", "%"),
     Row("S5", "resident memory without agents", "memory.base_mib", "MiB", at_most=80),
     Row("S5", "resident memory per beating agent", "memory.per_agent_kib", "KiB", at_most=12),
     Row("", "resident, whole fleet, operator started anew", "memory.after_restart_mib", "MiB"),
+    Row("S6", "cold start among the fleet ÷ three LISTs", "cold.ratio", at_most=5, wall=True),
+    Row("", "cold start, process start to empty queue", "cold.seconds", "s"),
+    Row("", "the three LISTs", "cold.lists", "s"),
     Row("S7", "next pod beyond the delay, p99", "restart.p99", "ms", at_most=250, wall=True),
     Row("", "the same, p50", "restart.p50", "ms"),
     Row("", "the same, longest", "restart.max", "ms"),
@@ -116,8 +120,44 @@ ROWS = (
     Row("", "operator's requests per agent, source File, first beat not included", "file.requests"),
     Row("", "operator's passes per agent, source None", "none.passes"),
     Row("", "operator's passes per agent, source File", "file.passes"),
+    Row("", "**large fleet**: agents", "large.agents"),
+    Row("", "large: pods/s, source File", "large.file.per_second", "/s"),
+    Row("S4", "large: operator CPU per beat", "large.off.ms_per_beat", "ms", at_most=0.1),
+    Row("S4", "large: the same ÷ the bare reader's", "large.off.ratio", at_most=1.2),
+    Row("", "large: beats seen", "large.off.beats_per_second", "/s"),
+    Row("", "large: operator CPU while all beat", "large.off.percent", "%"),
+    Row("", "large: share of passes (resync, deadlines) in it", "large.off.passes_share", "%"),
+    Row("", "large: operator CPU, all starting and no beats yet", "large.idle.percent", "%"),
+    Row("S5", "large: memory per beating agent", "large.memory.per_agent_kib", "KiB", at_most=12),
+    Row("", "large: resident after a cold start", "large.cold.mib", "MiB"),
+    Row("S6", "large: cold start ÷ three LISTs", "large.cold.ratio", at_most=5, wall=True),
+    Row("", "large: cold start, process start to empty queue", "large.cold.seconds", "s"),
+    Row("", "large: the three LISTs", "large.cold.lists", "s"),
+    Row("", "large: API-server CPU per agent brought up", "large.file.api_ms", "ms"),
+    Row("S11", "large: operator CPU per agent", "large.file.controller_ms", "ms", at_most=5),
+    Row("S8", "growth of seconds per pod", "growth.rate", at_most=1.2, wall=True),
+    Row("S8", "growth of operator CPU per beat", "growth.beat", at_most=1.2),
+    Row("S8", "growth of memory per agent", "growth.memory", at_most=1.2),
 )
+GROWTH = {
+    "growth.rate": ("file.per_second", -1),
+    "growth.beat": ("off.ms_per_beat", 1),
+    "growth.memory": ("memory.per_agent_kib", 1),
+}
+"""What is compared, and whether more of it is worse (1) or better (-1)."""
 HEAD = ["id", "figure", "goal", "measured", "spread", "verdict"]
+
+
+def with_growth(
+    runs: Sequence[Mapping[str, float]], large: Mapping[str, float], agents: int
+) -> dict[str, float]:
+    """The readings of a large fleet, and what they are of those of the usual one."""
+    found = {f"large.{key}": value for key, value in large.items()} | {"large.agents": agents}
+    for name, (key, sign) in GROWTH.items():
+        usual = [run[key] for run in runs if key in run]
+        if usual and key in large:
+            found[name] = (large[key] / median(usual)) ** sign
+    return found
 
 
 def table(readings: Sequence[Mapping[str, float]], *, busy: bool) -> str:

@@ -107,11 +107,11 @@ class Running:
 
         return is_settled
 
-    async def until_active(self, count: int) -> None:
+    async def until_active(self, count: int, seconds: float = ACTIVE_SECONDS) -> None:
         async def is_active() -> bool:
             return (await self.scrape()).total("supervisors", phase="ACTIVE") == count
 
-        await until(is_active, f"{count} agents are ACTIVE", ACTIVE_SECONDS, every=1)
+        await until(is_active, f"{count} agents are ACTIVE", seconds, every=1)
 
 
 @asynccontextmanager

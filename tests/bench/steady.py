@@ -23,6 +23,7 @@ class Window:
     read: int
     """Events that the bare reader saw in the same time."""
     passes: float
+    passes_seconds: float
     cpu: dict[str, float]
     writes: dict[str, float]
     """By verb and resource, the leader's Lease left out."""
@@ -43,6 +44,7 @@ async def watch_window(
         beats=told.total("beats_total"),
         read=after.read - before.read,
         passes=told.total("reconcile_total"),
+        passes_seconds=told.total("reconcile_seconds_sum"),
         cpu=since(before.cpu, after.cpu),
         writes=_writes(told),
         resident=operator.resident,

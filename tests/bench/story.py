@@ -11,16 +11,24 @@ from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any
 
-from supervisor_operator.kube.cluster import SUPERVISORS
+from supervisor_operator.kube.cluster import SUPERVISORS, Object
 from tests.bench.api import path_of
 from tests.bench.beating import Beating, beating
 from tests.bench.bringup import BringUp, bring_up
+from tests.bench.coldstart import ColdStart, cold_start
 from tests.bench.cost import cpu_of, since
-from tests.bench.fleet import JOBS, a_beating_agent, a_job, a_silent_agent, names
+from tests.bench.fleet import (
+    INTERVAL_SECONDS,
+    JOBS,
+    a_beating_agent,
+    a_job,
+    a_silent_agent,
+    names,
+)
 from tests.bench.restarts import crash_some
 from tests.bench.say import BenchError, say
 from tests.bench.scrape import Scrape
-from tests.bench.stage import Running, Stage, bare_reader, open_stage
+from tests.bench.stage import ACTIVE_SECONDS, Running, Stage, bare_reader, open_stage
 from tests.bench.steady import LEASE, Window, watch_window
 from tests.bench.verdicts import Verdicts, freeze_some
 
@@ -33,7 +41,7 @@ SHARE = 10
 """One in so many agents freezes, and another one crashes."""
 BRING_UP = frozenset({"S1", "S10", "S11"})
 STEADY = frozenset({"S3", "S4", "S5"})
-EVERYTHING = BRING_UP | STEADY | {"S2", "S7"}
+EVERYTHING = BRING_UP | STEADY | {"S2", "S6", "S7"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ class Order:
     seconds: float
     """Length of one window of steady beating."""
     wanted: frozenset[str]
+    interval: int = INTERVAL_SECONDS
+    """Seconds from beat to beat."""
 
 
 @dataclass(slots=True)
@@ -69,6 +79,50 @@ async def play(order: Order) -> Run:
         await _with_beats(run, stage)
         run.samples["watches_ended"] = stage.api.watches_ended
     return run
+
+
+async def play_large(order: Order) -> Run:
+    """A fleet so large that growth shows: source File, and beats at long intervals."""
+    run = Run(order)
+    agents = names(order.agents)
+    async with open_stage() as stage, AsyncExitStack() as stack:
+        namespace = await stage.make_namespace("bench-large")
+        items = [a_beating_agent(name, order.interval) for name in agents]
+        async with stage.operator(COLUMN_OFF) as operator:
+            await _fleet_up(run, stage, operator, namespace, items)
+            await _idle(run, {OPERATOR: operator.pid})
+            await stack.enter_async_context(beating(stage.api, namespace, agents, order.interval))
+            await _until_calm(run, operator)
+            window = await _window(run, stage, operator, "off")
+            base = run.readings["memory.base_mib"] * MIB
+            run.read("memory", per_agent_kib=(window.resident - base) / len(agents) / KIB)
+        async with cold_start(stage, namespace, len(agents), COLUMN_OFF) as (_, cold):
+            _note_cold(run, cold)
+    return run
+
+
+async def _fleet_up(
+    run: Run, stage: Stage, operator: Running, namespace: str, items: list[Object]
+) -> None:
+    await asyncio.sleep(BASE_SECONDS)
+    run.read("memory", base_mib=operator.resident / MIB)
+    pids = stage.programs | {OPERATOR: operator.pid}
+    done = await bring_up(
+        stage, namespace, SUPERVISORS, items, pids=pids, is_settled=operator.settled()
+    )
+    _note_bring_up(run, "file", done, OPERATOR)
+    _note_calls(run, "file", await operator.scrape())
+
+
+def _note_cold(run: Run, cold: ColdStart) -> None:
+    run.samples["cold_start"] = asdict(cold)
+    run.read(
+        "cold",
+        ratio=cold.ratio,
+        seconds=cold.until_idle,
+        lists=cold.lists,
+        mib=cold.resident / MIB,
+    )
 
 
 async def _jobs(run: Run, stage: Stage) -> None:
@@ -117,15 +171,8 @@ async def _with_beats(run: Run, stage: Stage) -> None:
     items = [a_beating_agent(name) for name in agents]
     async with AsyncExitStack() as stack:
         async with stage.operator(COLUMN_OFF) as operator:
-            await asyncio.sleep(BASE_SECONDS)
-            base = operator.resident
-            run.read("memory", base_mib=base / MIB)
-            pids = stage.programs | {OPERATOR: operator.pid}
-            done = await bring_up(
-                stage, namespace, SUPERVISORS, items, pids=pids, is_settled=operator.settled()
-            )
-            _note_bring_up(run, "file", done, OPERATOR)
-            _note_calls(run, "file", await operator.scrape())
+            await _fleet_up(run, stage, operator, namespace, items)
+            base = run.readings["memory.base_mib"] * MIB
             if not run.order.wanted - BRING_UP:
                 return
             beats = await stack.enter_async_context(beating(stage.api, namespace, agents))
@@ -139,7 +186,8 @@ async def _with_beats(run: Run, stage: Stage) -> None:
 async def _by_default(run: Run, stage: Stage, namespace: str, beats: Beating) -> None:
     """The same fleet under an operator that was started anew, with all settings as they come."""
     agents = names(run.order.agents)
-    async with stage.operator() as operator:
+    async with cold_start(stage, namespace, len(agents)) as (operator, cold):
+        _note_cold(run, cold)
         await _until_calm(run, operator)
         if run.wants(*STEADY):
             await _window(run, stage, operator, "default")
@@ -156,7 +204,7 @@ async def _by_default(run: Run, stage: Stage, namespace: str, beats: Beating) ->
 
 async def _until_calm(run: Run, operator: Running) -> None:
     say("waiting for all agents to be ACTIVE, and calm")
-    await operator.until_active(run.order.agents)
+    await operator.until_active(run.order.agents, ACTIVE_SECONDS + 2 * run.order.interval)
     await asyncio.sleep(CALM_SECONDS)
 
 
@@ -175,6 +223,8 @@ async def _window(run: Run, stage: Stage, operator: Running, name: str) -> Windo
         writes=sum(window.writes.values()),
         beats_per_second=window.beats / window.seconds,
         passes_per_second=window.passes / window.seconds,
+        passes_share=100 * window.passes_seconds / window.cpu[OPERATOR],
+        percent=100 * window.cpu[OPERATOR] / window.seconds,
         ms_per_beat=each,
         reader_ms=bare,
         ratio=each / bare,

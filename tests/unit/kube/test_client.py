@@ -189,7 +189,7 @@ async def test_list_follows_the_pages_and_keeps_the_revision_of_the_first(
     assert {(item["apiVersion"], item["kind"]) for item in found.items} == {("v1", "Pod")}
     assert found.revision == "9"
     first, second = (asked.query for asked in server.asked)
-    assert first == {"labelSelector": "app in (a,b)", "limit": "500"}
+    assert first == {"labelSelector": "app in (a,b)", "limit": "250"}
     assert second == first | {"continue": "more"}
     assert calls == [("list", "pods", "200")] * 2
 
