@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ssl
 from contextlib import aclosing
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from tests.bench.api import Api
-from tests.bench.rows import Row, table
+from tests.bench.plots import draw
+from tests.bench.rows import Row, table, with_growth
 from tests.bench.scrape import Scrape
 from tests.bench.story import _percentiles
 from tests.support.kubeconfig import Access
@@ -83,3 +86,22 @@ async def test_a_watch_that_the_server_ends_is_taken_up_again() -> None:
             seen = [await anext(events) for _ in range(3)]
     assert len(seen) == 3
     assert api.watches_ended == 2
+
+
+def test_growth_is_what_a_large_fleet_costs_of_the_usual_one() -> None:
+    usual = [{"file.per_second": 40.0, "off.ms_per_beat": number} for number in (0.1, 0.2, 0.9)]
+    found = with_growth(usual, {"file.per_second": 20.0, "off.ms_per_beat": 0.3}, 5000)
+    assert found["growth.rate"] == pytest.approx(2.0)
+    assert found["growth.beat"] == pytest.approx(1.5)
+    assert found["large.agents"] == 5000
+    assert "growth.memory" not in found
+
+
+def test_plots_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
+    samples = {"bring_up_jobs": {"running_at": [0.5, 1.0, 2.0]}, "late": (0.01, 0.2, 0.02)}
+    assert draw(tmp_path, samples, {1000: (9.0, 0.1)}) == ["pods", "detection"]
+    assert draw(tmp_path, {}, {1000: (9.0, 0.1), 5000: (8.0, 0.1)}) == ["growth"]
+    for name in ("pods", "detection", "growth"):
+        root = ET.fromstring((tmp_path / f"{name}.svg").read_text())  # noqa: S314 - ours
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert len(root) > 10
