@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from tests.bench import sizing
 from tests.bench.fleet import ALLOWED_SECONDS, DELAY_SECONDS, INTERVAL_SECONDS
 from tests.bench.plots import draw
 from tests.bench.restarts import SPREAD_SECONDS as CRASH_SPREAD
@@ -92,9 +94,23 @@ def write(folder: Path, runs: Sequence[Run], large: Run | None, command: str, lo
     every = [*runs, large] if large else runs
     (beside / "samples.json").write_text("[\n" + ",\n".join(map(_series, every)) + "\n]\n")
     drawn = draw(beside, runs[0].samples, _by_size(every))
+    _write_sizing(folder / "operations", runs, large)
     page = folder / "benchmarks.md"
     page.write_text(_page(runs, large, command, load, drawn))
     return page
+
+
+def _write_sizing(folder: Path, runs: Sequence[Run], large: Run | None) -> None:
+    keys = set.intersection(*(set(run.readings) for run in runs))
+    usual = {key: median(run.readings[key] for run in runs) for key in keys}
+    if large is None:
+        return
+    text = sizing.page(
+        sizing.Costs(runs[0].order.agents, usual), sizing.Costs(large.order.agents, large.readings)
+    )
+    if text:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "sizing.md").write_text(text)
 
 
 def readings_of(runs: Sequence[Run], large: Run | None) -> list[dict[str, float]]:

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
+from tests.bench import sizing
 from tests.bench.api import Api
 from tests.bench.plots import draw
 from tests.bench.rows import Row, table, with_growth
@@ -105,3 +106,12 @@ def test_plots_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
         root = ET.fromstring((tmp_path / f"{name}.svg").read_text())  # noqa: S314 - ours
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert len(root) > 10
+
+
+def test_sizes_are_costs_times_agents() -> None:
+    each = dict.fromkeys(sizing.NEEDED | {"cold.mib"}, 1.0) | {"file.per_second": 10.0}
+    text = sizing.page(sizing.Costs(1000, each), sizing.Costs(10_000, each))
+    assert text
+    assert "| 100 | 0.003 cores | 1 MiB | 0.00 cores | 3.8 /s | 10 s, CPU 0 s + 0 s |" in text
+    assert "| 10,000 | 0.333 cores | 11 MiB |" in text
+    assert sizing.page(sizing.Costs(1000, {}), sizing.Costs(10_000, each)) is None
