@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.places import CHECKOUT
+from tests.support.kubectl import Kubectl
+from tests.support.rendering import ran
 
 PAGES = sorted(path for pattern in ("*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern))
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
@@ -47,3 +49,24 @@ def test_every_promise_names_a_test_that_exists() -> None:
         for path, test in named:
             assert (CHECKOUT / path).exists(), path
             assert not test or f"def {test}(" in (CHECKOUT / path).read_text(), f"{path}::{test}"
+
+
+COMMANDS = re.compile(
+    r"(?:^\$ |`)((?:kubectl apply --server-side|helm install) [^`\n]*)", re.MULTILINE
+)
+INSTALLS = ("README.md", "docs/operations/install.md")
+
+
+@pytest.mark.parametrize("page", INSTALLS)
+def test_the_commands_that_install_are_taken_by_the_server(kubectl: Kubectl, page: str) -> None:
+    """As they stand on the page, on a server that forgets them: `--dry-run=server`."""
+    for name in ("supervision-system", "supervised-agents"):
+        kubectl.ask("create", "namespace", name)
+    found = COMMANDS.findall((CHECKOUT / page).read_text())
+    assert len(found) >= 2
+    for command in found:
+        program, *words = command.replace("image=…", "image=localhost/ours:1").split()
+        flags = [f"--kubeconfig={kubectl.cluster.kubeconfig}", "--dry-run=server"]
+        forced = ["--force-conflicts"] if program == "kubectl" else ["--set=crds=false"]
+        done = ran(program, *words, *flags, *forced, check=False, folder=CHECKOUT)
+        assert done.returncode == 0, f"{command}: {done.stderr}"

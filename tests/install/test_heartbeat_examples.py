@@ -42,7 +42,7 @@ def test_an_example_beats_again_and_again(language: str, tmp_path: Path) -> None
         start_new_session=True,
     )
     try:
-        seen = set()
+        seen: set[tuple[float, ...]] = set()
         deadline = time.monotonic() + BEAT_SECONDS
         while len(seen) < 3:
             assert time.monotonic() < deadline

@@ -27,10 +27,10 @@ POLICY = "validatingadmissionpolicybinding/supervision-heartbeats"
 
 
 @pytest.fixture(scope="module")
-def theirs(control_tier: Tier) -> Iterator[Kubectl]:
+def theirs(fake_tier: Tier) -> Iterator[Kubectl]:
     """A cluster that belongs to somebody else."""
-    assert control_tier.cluster().way == "local", "never install on a borrowed cluster"
-    with open_cluster("control") as cluster:
+    assert fake_tier.cluster().way == "local", "never install on a borrowed cluster"
+    with open_cluster("fake") as cluster:
         yield Kubectl(cluster, "default")
 
 
@@ -116,3 +116,13 @@ def test_who_does_not_say_yes_gets_nothing(theirs: Kubectl, answer: str) -> None
     assert line.startswith(f"Install supervisor-operator ({IMAGE}) on https://127.0.0.1:")
     assert line.endswith("nothing was installed; unset KUBECONFIG to have a local cluster")
     assert untouched(theirs.cluster)
+
+
+def test_who_says_yes_gets_an_operator_of_that_image(theirs: Kubectl) -> None:
+    """The last test: pods of the fake nodes are ready at once."""
+    code, said = make_up(theirs.cluster.kubeconfig, "y\n")
+    assert code == 0, said
+    operator = Kubectl(theirs.cluster, NAMESPACE).get("deployment", "supervisor-operator")
+    assert operator["status"]["readyReplicas"] == 1
+    (container,) = operator["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == container["env"][0]["value"] == IMAGE

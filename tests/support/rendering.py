@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -39,11 +40,21 @@ def template(namespace: str, *settings: str) -> subprocess.CompletedProcess[str]
 
 
 def ran(
-    program: str, *words: str, check: bool = True, stdin: str | None = None
+    program: str,
+    *words: str,
+    check: bool = True,
+    stdin: str | None = None,
+    folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     path = find_programs([program])[program]
     return subprocess.run(
-        [path, *words], input=stdin, capture_output=True, text=True, check=check, timeout=60
+        [path, *words],
+        input=stdin,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=60,
     )
 
 
