@@ -6,7 +6,7 @@ TIER ?= control
 export PYTHONPATH := operator
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt unit integration bench crds crds-check manifests manifests-check crds-delete crds-restore \
+.PHONY: help test lint fmt unit integration bench bench-api crds crds-check manifests manifests-check crds-delete crds-restore \
 	e2e soak up demo down cluster-up cluster-down cluster-clean programs kubeconfig kubectl-path \
 	kubectl pins clean
 
@@ -47,6 +47,9 @@ integration: .venv/done programs ## tests on a real kube-apiserver
 
 bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1 LARGE=10000)
 	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(LARGE),--large=$(LARGE)) $(if $(ONLY),--only=$(ONLY))
+
+bench-api: .venv/done programs ## measure reads of the management API beside the API server's (AGENTS=10000 READERS=500)
+	$(PY) -m tests.bench.management --agents=$(or $(AGENTS),10000) --readers=$(or $(READERS),500)
 
 e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
 	$(PY) -m pytest tests/e2e

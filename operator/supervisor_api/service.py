@@ -43,7 +43,8 @@ class Service:
 RETRY = {"Retry-After": "1"}
 
 
-def get_service(request: Request) -> Service:
+# FastAPI hands what is not async to a thread.
+async def get_service(request: Request) -> Service:
     return cast("Service", request.app.state.service)
 
 

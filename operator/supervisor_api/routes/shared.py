@@ -75,7 +75,7 @@ class Finder:
         request.state.target = Target(self._resource, namespace, name)
 
 
-def get_target(request: Request) -> Target | None:
+async def get_target(request: Request) -> Target | None:
     """None only where the path is wrong: FastAPI goes on, to tell of all errors at once."""
     return cast("Target | None", getattr(request.state, "target", None))
 

@@ -1,0 +1,50 @@
+"""`logs`: which pod is asked for, and with which words, over real HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from supervisor_cli.__main__ import _parser
+from supervisor_cli.commands.logs import run
+from supervisor_operator.errors import InvalidError
+from tests.support.api_server import a_kubeconfig, api_server
+
+HELLO = {"metadata": {"name": "hello", "uid": "u"}, "status": {"run": 3, "podName": "hello-r3"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "pod", "query"),
+    [
+        ("", "hello-r3", {}),
+        ("--previous --tail 5", "hello-r2", {"tailLines": "5"}),
+        ("-f -c side", "hello-r3", {"container": "side", "follow": "true"}),
+    ],
+)
+async def test_the_log_goes_out_as_it_comes_in(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    words: str,
+    pod: str,
+    query: dict[str, str],
+) -> None:
+    async with api_server() as server:
+        server.says(HELLO)
+        server.streams(b"one\n", b"two \xff\n")
+        access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
+        line = f"logs hello -n shop --kubeconfig {access} {words}"
+        assert await run(_parser().parse_args(line.split())) == 0
+        assert server.last.path == f"/api/v1/namespaces/shop/pods/{pod}/log"
+        assert server.last.query == query
+    assert capsysbinary.readouterr().out == b"one\ntwo \xff\n"
+
+
+async def test_a_refusal_is_the_api_servers(tmp_path: Path) -> None:
+    async with api_server() as server:
+        server.says(HELLO)
+        server.refuses(400, "BadRequest", "choose one of: [a b]")
+        access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
+        line = f"logs hello -n shop --kubeconfig {access}"
+        with pytest.raises(InvalidError, match="choose one of"):
+            await run(_parser().parse_args(line.split()))
