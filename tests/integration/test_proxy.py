@@ -7,6 +7,7 @@ import http.client
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Literal
 import pytest
 
 from tests.cluster.local import Cluster
+from tests.support.api_call import Call
 from tests.support.kubeconfig import write_plain_kubeconfig
 from tests.support.kubectl import Kubectl
 from tests.support.proxy import ApiProxy
@@ -261,3 +263,105 @@ def test_server_that_is_away_looks_like_a_broken_line(tmp_path: Path) -> None:
         with pytest.raises(ConnectionError):
             line.getresponse()
         line.close()
+
+
+def creates_a_map(call: Call) -> bool:
+    return (call.verb, call.plural) == ("create", "configmaps")
+
+
+def revision_of(kubectl: Kubectl, plural: str) -> str:
+    path = f"/api/v1/namespaces/{kubectl.namespace}/{plural}"
+    return str(kubectl("get", "--raw", path).json["metadata"]["resourceVersion"])
+
+
+def test_lost_answer_is_of_a_write_that_the_server_made(
+    kubectl: Kubectl, through: Kubectl, proxy: ApiProxy
+) -> None:
+    loss = proxy.lose_answers(creates_a_map)
+    assert through.ask("create", "configmap", "one").code == 1
+    assert "one" in names(kubectl, "configmaps")
+    through("create", "configmap", "two")
+    assert loss.lost == 1
+    assert [write.status for write in proxy.writes] == [201, 201]
+
+
+def test_delayed_call_takes_so_long(through: Kubectl, proxy: ApiProxy) -> None:
+    delay = proxy.delay(creates_a_map, 0.5)
+    start = time.monotonic()
+    through("create", "configmap", "one")
+    assert time.monotonic() - start > 0.5
+    delay.seconds = 0.0
+    through("create", "configmap", "two")
+
+
+def test_refusal_says_when_to_come_again(proxy: ApiProxy) -> None:
+    proxy.refuse(lambda call: call.plural == "pods", 429, "too many", retry_after=7)
+    line = http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=30)
+    line.request("GET", "/api/v1/pods")
+    answer = line.getresponse()
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+    line.close()
+
+
+def test_unwell_server_fails_the_same_calls_for_the_same_seed(proxy: ApiProxy) -> None:
+    def ask() -> str:
+        line = http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=30)
+        try:
+            line.request("GET", "/version")
+            return str(line.getresponse().status)
+        except (ConnectionError, http.client.HTTPException):
+            return "broken"
+        finally:
+            line.close()
+
+    tellings = []
+    for _ in range(2):
+        unrest = proxy.be_unwell(0.3, seed=7)
+        tellings.append([ask() for _ in range(60)])
+        assert 8 < unrest.failed < 30
+    assert tellings[0] == tellings[1]
+    assert {"200", "broken"} < set(tellings[0])
+    unrest.rate = 0.0
+    assert {ask() for _ in range(20)} == {"200"}
+
+
+def test_the_past_is_shown_until_the_server_catches_up(
+    kubectl: Kubectl, through: Kubectl, proxy: ApiProxy
+) -> None:
+    kubectl("create", "configmap", "old")
+    before = revision_of(kubectl, "configmaps")
+    with watching(through, proxy, "configmaps") as maps:
+        proxy.show_past("configmaps", before)
+        kubectl("delete", "configmap", "old")
+        kubectl("create", "configmap", "new")
+        seen = set(names(through, "configmaps"))
+        assert ("old" in seen, "new" in seen) == (True, False)
+        assert maps.line(seconds=0.3) is None
+        proxy.show_present("configmaps")
+        assert [maps.line(), maps.line()] == ["configmap/old", "configmap/new"]
+    assert "old" not in names(through, "configmaps")
+
+
+def test_list_comes_in_another_order(kubectl: Kubectl, through: Kubectl, proxy: ApiProxy) -> None:
+    for number in range(6):
+        kubectl("create", "secret", "generic", f"s{number}")
+    proxy.shuffle_lists("secrets", seed=1)
+    found = names(through, "secrets")
+    assert found != sorted(found)
+    assert sorted(found) == names(kubectl, "secrets")
+
+
+def test_of_an_object_that_was_held_back_only_the_last_is_told(
+    kubectl: Kubectl, through: Kubectl, proxy: ApiProxy
+) -> None:
+    kubectl("create", "configmap", "one")
+    with watching(through, proxy, "configmaps") as maps:
+        proxy.hold_object("configmaps", "one")
+        for colour in ("red", "blue", "green"):
+            kubectl("label", "--overwrite", "configmap", "one", f"colour={colour}")
+        kubectl("create", "configmap", "other")
+        assert maps.line() == "configmap/other"
+        assert proxy.kept_back("configmaps", "one")
+        proxy.release_last("configmaps", "one")
+        kubectl("create", "configmap", "third")
+        assert [maps.line(), maps.line()] == ["configmap/one", "configmap/third"]

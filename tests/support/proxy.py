@@ -28,6 +28,7 @@ from tests.support.proxy_server import (
     Refusal,
     Write,
 )
+from tests.support.proxy_troubles import Delay, Loss, Unrest
 
 T = TypeVar("T")
 
@@ -84,12 +85,68 @@ class ApiProxy:
                 raise TimeoutError(f"the proxy did not see it within {seconds:g} s")
 
     def refuse(
-        self, rule: Callable[[Call], bool], status: int, message: str, times: int | None = 1
+        self,
+        rule: Callable[[Call], bool],
+        status: int,
+        message: str,
+        times: int | None = 1,
+        *,
+        retry_after: int | None = None,
     ) -> Refusal:
         """Answer the next calls of a rule with a refusal; the server does not see them."""
-        refusal = Refusal(rule, status, message, times)
+        refusal = Refusal(rule, status, message, times, retry_after)
         self._do(lambda: self._server.refusals.append(refusal))
         return refusal
+
+    def lose_answers(self, rule: Callable[[Call], bool], times: int | None = 1) -> Loss:
+        """Let the server do what the next calls of a rule ask, and break the line then."""
+        loss = Loss(rule, times)
+        self._do(lambda: self._server.losses.append(loss))
+        return loss
+
+    def delay(self, rule: Callable[[Call], bool], seconds: float) -> Delay:
+        """Let the calls of a rule wait before the server sees them."""
+        delay = Delay(rule, seconds)
+        self._do(lambda: self._server.delays.append(delay))
+        return delay
+
+    def be_unwell(
+        self, rate: float, seed: int, rule: Callable[[Call], bool] = lambda _call: True
+    ) -> Unrest:
+        """Let this share of all requests fail from now on; a rate of 0 ends it."""
+        unrest = Unrest(rate, seed, rule)
+
+        def begin() -> None:
+            self._server.unrest = unrest
+
+        self._do(begin)
+        return unrest
+
+    def show_past(self, plural: str, revision: str) -> None:
+        """LISTs show that revision, and watches nothing: an API server that fell behind."""
+        self._do(lambda: self._server.past.update({plural: revision}))
+        self.hold_watch(plural)
+
+    def show_present(self, plural: str) -> None:
+        """The server catches up: watches tell all that happened since, in order."""
+        self._do(lambda: self._server.past.pop(plural))
+        self.release_watch(plural)
+
+    def shuffle_lists(self, plural: str, seed: int) -> None:
+        """Answer LISTs with their items in another order."""
+        self._do(lambda: self._server.orders.update({plural: seed}))
+
+    def hold_object(self, plural: str, name: str) -> None:
+        """Keep back what watches tell of one object."""
+        self._do(lambda: self._server.kept.setdefault((plural, name), {}))
+
+    def kept_back(self, plural: str, name: str) -> bool:
+        """Whether anything was kept back of it."""
+        return bool(self._server.kept.get((plural, name)))
+
+    def release_last(self, plural: str, name: str) -> None:
+        """Deliver only the newest of what was kept back."""
+        self._run(self._server.release_last(plural, name))
 
     def cut_watches(self, plural: str = "") -> int:
         """Break the connections of open watches; returns how many there were."""

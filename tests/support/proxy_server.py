@@ -23,6 +23,16 @@ from yarl import URL
 
 from tests.support.api_call import Call, read_call, status_object
 from tests.support.kubeconfig import Access
+from tests.support.proxy_troubles import (
+    RETRY_AFTER_SECONDS,
+    Delay,
+    Loss,
+    Unrest,
+    at_revision,
+    longest,
+    name_in,
+    shuffled,
+)
 
 WAIT_SECONDS = 30.0
 _LONGEST_EVENT = 2**22
@@ -61,6 +71,7 @@ class Refusal:
     status: int
     message: str
     times: int | None
+    retry_after: int | None = None
     refused: int = 0
 
     def takes(self, call: Call) -> bool:
@@ -103,6 +114,12 @@ class ProxyServer:
         self.onlookers: dict[str, list[Callable[[Write], None]]] = {"before": [], "after": []}
         self.pumps: dict[asyncio.Task[web.StreamResponse], str] = {}
         self.errors: list[Exception] = []
+        self.losses: list[Loss] = []
+        self.delays: list[Delay] = []
+        self.unrest: Unrest | None = None
+        self.past: dict[str, str] = {}
+        self.orders: dict[str, int] = {}
+        self.kept: dict[tuple[str, str], dict[web.StreamResponse, bytes]] = {}
         self._gates: dict[str, asyncio.Event] = {}
         self._era = 0
 
@@ -157,16 +174,24 @@ class ProxyServer:
         call = read_call(request.method, request.rel_url, request.headers.get(hdrs.USER_AGENT, ""))
         with self._changing():
             self.counts[call.verb, call.plural, call.user_agent] += 1
+        fate, status = self.unrest.fate(call) if self.unrest else ("fine", 0)
+        if fate == "refused":
+            return _refuse(status, "the API server is not well", RETRY_AFTER_SECONDS)
+        if fate == "broken":
+            return _break(request)
         try:
             if call.verb == "watch":
                 return await self._watch(request, call)
             body = await request.read()
             if call.is_write:
                 # A client that leaves does not take back what it wrote.
-                return await asyncio.shield(self._write(request, call, body))
-            return await self._answer(request, call, body)
+                response = await asyncio.shield(self._write(request, call, body))
+            else:
+                response = await self._answer(request, call, body)
         except aiohttp.ClientError:
             return _break(request)
+        is_lost = fate == "lost" or any(loss.takes(call) for loss in self.losses)
+        return _break(request) if is_lost else response
 
     async def _write(self, request: web.Request, call: Call, body: bytes) -> web.Response:
         era = self._era
@@ -205,25 +230,28 @@ class ProxyServer:
     async def _answer(self, request: web.Request, call: Call, body: bytes) -> web.Response:
         if refusal := self._refusal(call):
             return refusal
-        async with self._ask(request, body) as answer:
-            return web.Response(
-                status=answer.status, body=await answer.read(), headers=_passed_on(answer.headers)
-            )
+        await asyncio.sleep(longest(self.delays, call))
+        async with self._ask(request, body, call) as answer:
+            text = await answer.read()
+            if call.verb == "list" and call.plural in self.orders and answer.ok:
+                text = shuffled(text, self.orders[call.plural])
+            return web.Response(status=answer.status, body=text, headers=_passed_on(answer.headers))
 
     def _refusal(self, call: Call) -> web.Response | None:
         for refusal in self.refusals:
             if refusal.takes(call):
-                text = status_object(refusal.status, refusal.message)
-                return web.json_response(text, status=refusal.status)
+                return _refuse(refusal.status, refusal.message, refusal.retry_after)
         return None
 
     def _ask(
-        self, request: web.Request, body: bytes
+        self, request: web.Request, body: bytes, call: Call
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         headers = _passed_on(request.headers)
         if self._access.token:
             headers[hdrs.AUTHORIZATION] = f"Bearer {self._access.token}"
         url = URL(self._access.server + request.raw_path, encoded=True)
+        if call.verb == "list" and call.plural in self.past:
+            url = at_revision(url, self.past[call.plural])
         return self._session.request(request.method, url, headers=headers, data=body or None)
 
     async def _watch(self, request: web.Request, call: Call) -> web.StreamResponse:
@@ -233,7 +261,7 @@ class ProxyServer:
             self.gone[call.plural].pop(0).mark()
             event = {"type": "ERROR", "object": status_object(410, "too old resource version")}
             return web.Response(text=json.dumps(event) + "\n", content_type="application/json")
-        pump = asyncio.create_task(self._pump(request, call.plural))
+        pump = asyncio.create_task(self._pump(request, call))
         try:
             with self._changing():
                 self.pumps[pump] = call.plural
@@ -244,19 +272,34 @@ class ProxyServer:
                 del self.pumps[pump]
         return _break(request) if pump.cancelled() else pump.result()
 
-    async def _pump(self, request: web.Request, plural: str) -> web.StreamResponse:
+    async def _pump(self, request: web.Request, call: Call) -> web.StreamResponse:
         """Event by event, each through the gate."""
-        async with self._ask(request, b"") as answer:
+        async with self._ask(request, b"", call) as answer:
             response = web.StreamResponse(status=answer.status, headers=_passed_on(answer.headers))
             await response.prepare(request)
             try:
                 async for line in answer.content:
-                    await self.gate(plural).wait()
-                    await response.write(line)
+                    await self.gate(call.plural).wait()
+                    if not self._keeps(call.plural, line, response):
+                        await response.write(line)
             finally:
+                for kept in self.kept.values():
+                    kept.pop(response, None)
                 if answer.connection and answer.connection.transport:
                     answer.connection.transport.abort()
             return response
+
+    def _keeps(self, plural: str, line: bytes, response: web.StreamResponse) -> bool:
+        """Whether a test holds this object's events back: then only the newest is known."""
+        if not self.kept or (plural, name_in(line)) not in self.kept:
+            return False
+        with self._changing():
+            self.kept[plural, name_in(line)][response] = line
+        return True
+
+    async def release_last(self, plural: str, name: str) -> None:
+        for response, line in self.kept.pop((plural, name), {}).items():
+            await response.write(line)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -276,6 +319,11 @@ def _passed_on(headers: Mapping[str, str]) -> CIMultiDict[str]:
     return CIMultiDict(
         (name, value) for name, value in headers.items() if name.title() not in _HOP_BY_HOP
     )
+
+
+def _refuse(status: int, message: str, retry_after: int | None) -> web.Response:
+    headers = {} if retry_after is None else {hdrs.RETRY_AFTER: str(retry_after)}
+    return web.json_response(status_object(status, message), status=status, headers=headers)
 
 
 async def _settle() -> None:
