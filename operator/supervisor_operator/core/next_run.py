@@ -26,6 +26,8 @@ AGENTLESS = {
     Reason.CHILDREN_HEALTHY,
     Reason.CHILDREN_FAILED,
     Reason.CHILDREN_FINISHED,
+    Reason.CHILDREN_PAUSED,
+    Reason.CHILDREN_STOPPED,
     Reason.DEGRADED,
 }
 NEXT_STEP = "apply manifests/policies, or set heartbeat.source to None"

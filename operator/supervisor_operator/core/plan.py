@@ -185,6 +185,8 @@ ROLLED_UP = {
     RollUp.DEGRADED: State.CHILDREN_DEGRADED,
     RollUp.FAILED: State.CHILDREN_FAILED,
     RollUp.FINISHED: State.CHILDREN_FINISHED,
+    RollUp.PAUSED: State.CHILDREN_PAUSED,
+    RollUp.STOPPED: State.CHILDREN_STOPPED,
 }
 
 CHECKS: tuple[Callable[[Case], Decision | None], ...] = (

@@ -77,3 +77,5 @@ class State(Enum):
     CHILDREN_FINISHED = Row(
         Phase.TERMINATED, Health.UNKNOWN, TRUE, Reason.CHILDREN_FINISHED, succeeded=True
     )
+    CHILDREN_PAUSED = Row(Phase.PAUSED, Health.UNKNOWN, TRUE, Reason.CHILDREN_PAUSED)
+    CHILDREN_STOPPED = Row(Phase.TERMINATED, Health.UNKNOWN, TRUE, Reason.CHILDREN_STOPPED)

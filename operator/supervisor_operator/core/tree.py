@@ -101,6 +101,8 @@ class RollUp(StrEnum):
     DEGRADED = "degraded"
     FAILED = "failed"
     FINISHED = "finished"
+    PAUSED = "paused"
+    STOPPED = "stopped"
 
 
 def roll_up(children: Iterable[ChildView]) -> RollUp:
@@ -112,9 +114,12 @@ def roll_up(children: Iterable[ChildView]) -> RollUp:
     if any(child.phase is Phase.ACTIVE for child in found):
         settled = all(is_well(child) and child.phase is not Phase.SPAWNING for child in found)
         return RollUp.ACTIVE if settled else RollUp.DEGRADED
-    if all(child.phase is Phase.FAILED or child.finished for child in found):
-        return RollUp.FAILED
-    return RollUp.STARTING
+    # Nobody waits for those that were told to rest.
+    phases = {child.phase for child in found if not child.finished}
+    awake = phases - {Phase.PAUSED, Phase.TERMINATED}
+    if awake:
+        return RollUp.FAILED if awake == {Phase.FAILED} else RollUp.STARTING
+    return RollUp.PAUSED if Phase.PAUSED in phases else RollUp.STOPPED
 
 
 def is_well(child: ChildView) -> bool:

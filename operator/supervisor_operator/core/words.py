@@ -83,6 +83,8 @@ class Reason(StrEnum):
     CHILDREN_HEALTHY = "ChildrenHealthy"
     CHILDREN_FAILED = "ChildrenFailed"
     CHILDREN_FINISHED = "ChildrenFinished"
+    CHILDREN_PAUSED = "ChildrenPaused"
+    CHILDREN_STOPPED = "ChildrenStopped"
     CHILD_FAILED = "ChildFailed"
     DEGRADED = "Degraded"
     GROUP_RESTART = "GroupRestart"

@@ -25,6 +25,7 @@ SILENT = ChildView("s", Phase.ACTIVE, Health.UNRESPONSIVE)
 STARTING = ChildView("n", Phase.SPAWNING, Health.UNKNOWN)
 FAILED = ChildView("f", Phase.FAILED, Health.UNKNOWN)
 STOPPED = ChildView("t", Phase.TERMINATED, Health.UNKNOWN)
+PAUSED = ChildView("p", Phase.PAUSED, Health.UNKNOWN)
 FINISHED = ChildView("d", Phase.TERMINATED, Health.UNKNOWN, finished=True)
 UNSEEN = ChildView("u", None, None)
 
@@ -90,6 +91,11 @@ def test_the_strictest_mode_wins() -> None:
         ((FAILED, FINISHED), RollUp.FAILED),
         ((FAILED, STARTING), RollUp.STARTING),
         ((FINISHED, FINISHED), RollUp.FINISHED),
+        ((PAUSED,), RollUp.PAUSED),
+        ((PAUSED, STOPPED, FINISHED), RollUp.PAUSED),
+        ((STOPPED, FINISHED), RollUp.STOPPED),
+        ((STOPPED, STARTING), RollUp.STARTING),
+        ((PAUSED, FAILED), RollUp.FAILED),
     ],
 )
 def test_what_several_agents_are_taken_together(
@@ -107,6 +113,8 @@ def test_what_several_agents_are_taken_together(
         ((ACTIVE, FAILED), "ACTIVE", "False/Degraded"),
         ((FAILED,), "FAILED", "False/ChildrenFailed"),
         ((FINISHED,), "TERMINATED", "True/ChildrenFinished"),
+        ((PAUSED,), "PAUSED", "True/ChildrenPaused"),
+        ((STOPPED,), "TERMINATED", "True/ChildrenStopped"),
     ],
 )
 def test_a_supervisor_without_an_agent_takes_its_phase_from_its_children(

@@ -25,6 +25,8 @@ PHASES = {
     RollUp.DEGRADED: (Phase.ACTIVE, FALSE, Reason.DEGRADED),
     RollUp.FAILED: (Phase.FAILED, FALSE, Reason.MEMBERS_FAILED),
     RollUp.FINISHED: (Phase.TERMINATED, TRUE, Reason.SUCCEEDED),
+    RollUp.PAUSED: (Phase.PAUSED, TRUE, Reason.PAUSED),
+    RollUp.STOPPED: (Phase.TERMINATED, TRUE, Reason.STOPPED),
 }
 MODES = {
     OperatingMode.PAUSED: (Phase.PAUSED, TRUE, Reason.PAUSED),
