@@ -53,17 +53,6 @@ def uid(kubectl: Kubectl, kind: str, name: str) -> str:
     return str(kubectl.get(kind, name)["metadata"]["uid"])
 
 
-def passes(operator: OperatorProcess) -> int:
-    lines = operator.get("/metrics").splitlines()
-    start = 'supervisor_operator_reconcile_total{kind="Supervisor"'
-    return sum(int(float(line.split()[-1])) for line in lines if line.startswith(start))
-
-
-def let_resyncs_pass(operator: OperatorProcess, count: int = 5) -> None:
-    done = passes(operator)
-    operator.until(lambda: passes(operator) >= done + count)
-
-
 def test_a_refused_template_fails_is_not_tried_again_and_heals_on_edit(
     troubled: Troubled, fake_kubectl: Kubectl
 ) -> None:
@@ -72,7 +61,7 @@ def test_a_refused_template_fails_is_not_tried_again_and_heals_on_edit(
     said = wait_stalled(fake_kubectl, "InvalidTemplate")
     assert "spec.containers[0].image: Required value" in said, "the server's own words"
     tried = troubled.proxy.calls("create", "pods")
-    let_resyncs_pass(troubled.operator)
+    troubled.operator.let_pass()
     assert (tried, troubled.proxy.calls("create", "pods")) == (1, 1)
     assert fake_kubectl.events("hello") == ["TemplateRefused"]
     fake_kubectl.patch("hello", {"agent": {"template": a_template()["template"]}})
@@ -88,7 +77,7 @@ def test_a_refused_new_template_leaves_the_old_pod_running(
     fake_kubectl.patch("hello", {"agent": {"image": None, "template": NO_IMAGE}})
     said = wait_stalled(fake_kubectl, "InvalidTemplate")
     assert "the old pod keeps running" in said
-    let_resyncs_pass(troubled.operator)
+    troubled.operator.let_pass()
     assert troubled.proxy.calls("create", "pods") == 2, "one create, one dry run"
     assert fake_kubectl.get("sup", "hello")["status"]["phase"] == "ACTIVE"
     assert uid(fake_kubectl, "pod", "hello-r1") == before
@@ -356,7 +345,7 @@ def test_beats_that_lie(troubled: Troubled, fake_kubectl: Kubectl) -> None:
         kubectl("label", "pod", "hello-r1", "fake.test/exit-code=0")
         kubectl.wait_status("hello", phase="TERMINATED")
         assert agent.beat(sequence=9).status == 200
-        let_resyncs_pass(troubled.operator)
+        troubled.operator.let_pass()
         refusal.times = 0
     kubectl("wait", "hb/hello-r1", "--for=delete", "--timeout=30s")
     found = kubectl.get("sup", "hello")["status"]

@@ -56,12 +56,6 @@ def known(troubled: Troubled) -> int:
     return sum(int(float(line.split()[-1])) for line in lines if line.startswith(start))
 
 
-def passes(troubled: Troubled) -> int:
-    lines = troubled.operator.get("/metrics").splitlines()
-    start = 'supervisor_operator_reconcile_total{kind="Supervisor"'
-    return sum(int(float(line.split()[-1])) for line in lines if line.startswith(start))
-
-
 def test_what_is_deleted_across_a_410_is_noticed(troubled: Troubled, fake_kubectl: Kubectl) -> None:
     kubectl = fake_kubectl
     agents = [a_supervisor("pod", heartbeat=NONE), a_supervisor("beat"), a_supervisor("owner")]
@@ -90,8 +84,7 @@ def test_what_is_deleted_across_a_410_is_noticed(troubled: Troubled, fake_kubect
 def assert_no_create_for_the_dead(
     troubled: Troubled, kubectl: Kubectl, *, pods: int, heartbeats: int
 ) -> None:
-    done = passes(troubled)
-    troubled.operator.until(lambda: passes(troubled) >= done + 3)
+    troubled.operator.let_pass(3)
     assert troubled.creates("pods") == pods
     assert troubled.creates("heartbeats") == heartbeats
     assert "owner-r2" not in kubectl.names("pods")
@@ -118,14 +111,12 @@ def test_an_own_create_that_the_watch_does_not_show_is_not_repeated(
     troubled.proxy.hold_watch("pods")
     fake_kubectl.create(a_supervisor(heartbeat=NONE))
     fake_kubectl.wait_status("hello", podName="hello-r1")
-    done = passes(troubled)
-    troubled.operator.until(lambda: passes(troubled) >= done + 3)
+    troubled.operator.let_pass(3)
     assert fake_kubectl.names("pods") == ["hello-r1"]
 
     fake_kubectl.patch("hello", {"agent": {"image": "localhost/agent:2"}})
     fake_kubectl("wait", "pod/hello-r1", "--for=delete", "--timeout=20s")
-    done = passes(troubled)
-    troubled.operator.until(lambda: passes(troubled) >= done + 3)
+    troubled.operator.let_pass(3)
     assert fake_kubectl.names("pods") == [], "its end has not been seen yet"
 
     troubled.proxy.release_watch("pods")

@@ -33,10 +33,21 @@ class OperatorProcess:
         self._process: Born | subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
+    def __enter__(self) -> Self:
+        """Started and ready; killed with the context."""
+        return self.start().ready()
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> str:
@@ -77,6 +88,17 @@ class OperatorProcess:
         with urllib.request.urlopen(url, timeout=5) as answer:
             text: str = answer.read().decode()
         return text
+
+    def passes(self) -> int:
+        """How often it has looked at Supervisors."""
+        lines = self.get("/metrics").splitlines()
+        start = 'supervisor_operator_reconcile_total{kind="Supervisor"'
+        return sum(int(float(line.split()[-1])) for line in lines if line.startswith(start))
+
+    def let_pass(self, count: int = 5) -> None:
+        """Wait until it has looked so often again."""
+        done = self.passes()
+        self.until(lambda: self.passes() >= done + count)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

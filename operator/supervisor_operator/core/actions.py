@@ -55,7 +55,10 @@ class CreateHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class DeleteHeartbeat:
+    """Of this very Heartbeat: by now another pod may have one of the same name."""
+
     name: str
+    uid: str
     reason: str
 
 

@@ -35,7 +35,7 @@ def _old_pods(case: Case, decision: Decision) -> list[DeletePod]:
 def _dead_beats(case: Case) -> list[DeleteHeartbeat]:
     newest = case.newest.name if case.newest else ""
     return [
-        DeleteHeartbeat(name, "its pod is finished")
-        for name in case.observed.beat_leftovers
-        if name != newest or case.recorded
+        DeleteHeartbeat(beat.name, beat.uid, "its pod is finished")
+        for beat in case.observed.beat_leftovers
+        if beat.name != newest or case.recorded
     ]

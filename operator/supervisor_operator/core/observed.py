@@ -114,6 +114,14 @@ class BeatView:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BeatLeftover:
+    """The Heartbeat of a pod that is finished."""
+
+    name: str
+    uid: str
+
+
 class BeatColumn(StrEnum):
     """What becomes of status.lastHeartbeatTime in this pass where nothing else changes."""
 
@@ -155,8 +163,7 @@ class Observed:
     sightings: Sightings = field(default_factory=Sightings)
     beat: BeatView | None = None
     """None: there is no Heartbeat object for the newest pod."""
-    beat_leftovers: tuple[str, ...] = ()
-    """Heartbeats of pods that are finished."""
+    beat_leftovers: tuple[BeatLeftover, ...] = ()
     refusal: Refusal | None = None
     policy_present: bool = True
     storm: bool = False

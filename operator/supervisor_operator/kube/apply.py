@@ -71,9 +71,9 @@ class Applier:
                 return await self._kill(action)
             case CreateHeartbeat(pod=pod):
                 return await self._create_heartbeat(observed, pod)
-            case DeleteHeartbeat(name=name):
-                with suppress(NotFoundError):
-                    await self._cluster.delete(HEARTBEATS, observed.namespace, name)
+            case DeleteHeartbeat(name=name, uid=uid):
+                with suppress(NotFoundError, ConflictError):
+                    await self._cluster.delete(HEARTBEATS, observed.namespace, name, uid=uid)
             case _:
                 assert_never(action)
         return None

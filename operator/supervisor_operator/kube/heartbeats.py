@@ -13,6 +13,7 @@ from supervisor_operator.kube.cluster import Object
 class BeatObject:
     name: str
     namespace: str
+    uid: str
     pod_uid: str
     owner: str
 
@@ -28,6 +29,7 @@ def view_heartbeat(item: Object) -> BeatObject:
     return BeatObject(
         name=intern(metadata["name"]),
         namespace=intern(metadata.get("namespace", "")),
+        uid=metadata["uid"],
         pod_uid=intern(str((item.get("spec") or {}).get("podUID", ""))),
         owner=intern(controller_of(item)),
     )

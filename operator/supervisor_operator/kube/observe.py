@@ -8,7 +8,14 @@ from pydantic import ValidationError
 
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
-from supervisor_operator.core.observed import BeatColumn, Now, Observed, PodView, Sightings
+from supervisor_operator.core.observed import (
+    BeatColumn,
+    BeatLeftover,
+    Now,
+    Observed,
+    PodView,
+    Sightings,
+)
 from supervisor_operator.core.tree import strictest
 from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import Object
@@ -82,10 +89,10 @@ def by_run(pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
     return tuple(sorted(pods, key=lambda pod: pod.run)) if len(pods) > 1 else pods
 
 
-def _leftovers(world: World, pods: tuple[PodView, ...]) -> tuple[str, ...]:
+def _leftovers(world: World, pods: tuple[PodView, ...]) -> tuple[BeatLeftover, ...]:
     finished = (pod for pod in pods if pod.finished)
     return tuple(
-        pod.name
+        BeatLeftover(found.name, found.uid)
         for pod in finished
         if (found := world.heartbeats.get((pod.namespace, pod.name))) and found.pod_uid == pod.uid
     )

@@ -289,8 +289,11 @@ async def test_a_missing_heartbeat_is_made_and_a_leftover_removed(world: World) 
     pod = world.stands()
     assert await world.apply(CreateHeartbeat(pod, "it has none")) is None
     assert world.heartbeat["spec"]["podUID"] == pod.uid
+    of_the_former = DeleteHeartbeat("hello-r1", "of-the-former", "its pod is finished")
+    assert await world.apply(of_the_former) is None
+    leftover = DeleteHeartbeat("hello-r1", world.heartbeat["metadata"]["uid"], "it is finished")
     for _ in range(2):
-        assert await world.apply(DeleteHeartbeat("hello-r1", "its pod is finished")) is None
+        assert await world.apply(leftover) is None
     assert list(world.cluster.objects) == [("pods", "default", "hello-r1")]
 
 

@@ -142,8 +142,8 @@ def test_a_failed_pass_keeps_what_was_known_and_says_why(board: SnapshotBoard) -
 def test_the_last_action_stays_until_the_next_one(board: SnapshotBoard) -> None:
     board.passed(an_item(), SPAWNING, 0.1)
     assert board.snapshot().supervisors[KEY].last_action is None
-    board.acted(an_observed(), DeleteHeartbeat("hello-r1", "its pod is finished"))
-    board.acted(an_observed("other"), DeleteHeartbeat("other-r1", "of another"))
+    board.acted(an_observed(), DeleteHeartbeat("hello-r1", "uid-1", "its pod is finished"))
+    board.acted(an_observed("other"), DeleteHeartbeat("other-r1", "uid-2", "of another"))
     for plan in (ACTIVE, ACTIVE):
         board.passed(an_item(), plan, 0.1)
     action = board.snapshot().supervisors[KEY].last_action
@@ -153,7 +153,7 @@ def test_the_last_action_stays_until_the_next_one(board: SnapshotBoard) -> None:
 
 def test_an_action_of_a_pass_that_failed_is_shown_too(board: SnapshotBoard) -> None:
     board.passed(an_item(), SPAWNING, 0.1)
-    board.acted(an_observed(), DeleteHeartbeat("hello-r1", "its pod is finished"))
+    board.acted(an_observed(), DeleteHeartbeat("hello-r1", "uid-1", "its pod is finished"))
     board.failed(KEY, TransientError("the status was not written"))
     assert board.snapshot().supervisors[KEY].last_action
 
