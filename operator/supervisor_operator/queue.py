@@ -169,10 +169,14 @@ class WorkQueue:
         elif not self._closed and key not in self._waiting and key not in self._dirty:
             self._put(key, delay)
 
-    def retry(self, key: Key) -> float:
-        """Look again after a delay that grows with each call until `forget`; returns it."""
+    def retry(self, key: Key, at_least: float = 0.0) -> float:
+        """Look again after a delay that grows with each call until `forget`; returns it.
+
+        `at_least` is what the server asked for; more than the longest delay it does not get.
+        """
         attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         delay = backoff(attempt, base=self._retry_base, cap=self._retry_cap, seed=key)
+        delay = max(delay, min(at_least, self._retry_cap))
         self.add_after(key, delay)
         return delay
 

@@ -60,7 +60,7 @@ async def _pass(queue: WorkQueue, reconcile: Reconcile, observer: Observer, key:
         _log.debug("looking again: %s", error, extra=about)
         queue.retry(key)
     except ClusterError as error:
-        delay = queue.retry(key)
+        delay = queue.retry(key, error.retry_after or 0.0)
         observer.failed(key, error)
         _log.warning("%s; again in %.1f s", error, delay, extra=about)
     except Exception as error:  # noqa: BLE001 - one bad object must not end a worker

@@ -209,6 +209,15 @@ async def test_everything_is_looked_at_now_and_then() -> None:
         assert shop.reconciler.passes == [(A, 30), (B, 30), (A, 60), (B, 60)]
 
 
+async def test_a_server_that_says_when_to_come_again_is_obeyed() -> None:
+    busy = TransientError("too many requests", status=429, retry_after=7.0)
+    shop = Workshop([busy, Outcome()])
+    async with shop.working():
+        shop.queue.add(A)
+        await asyncio.sleep(100)
+        assert shop.times == about([0, 7])
+
+
 async def test_the_resync_does_not_overtake_a_back_off() -> None:
     queue = WorkQueue(retry_base=1000, retry_cap=1000)
     async with resyncing(queue, A, B):
