@@ -5,6 +5,7 @@ A refusal that calls for words in the status is returned; a failure that only ti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import assert_never
@@ -36,6 +37,7 @@ from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.store import Store
 
 KILL_DEADLINE_SECONDS = 1
+_FULL_QUOTA = re.compile(r"exceeded quota: \S+, requested: (\S+), used: ")
 
 
 class Applier:
@@ -133,6 +135,8 @@ class Applier:
         except InvalidError as error:
             return Refusal(RefusalKind.TEMPLATE, str(error))
         except ForbiddenError as error:
+            if _makes_room(error):
+                return None
             return Refusal(RefusalKind.CREATE, f"The new pod was refused: {error}")
         except ConflictError:
             return None
@@ -178,6 +182,15 @@ class Applier:
             answer = await self._cluster.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
             if "deletionTimestamp" in answer.get("metadata", {}):
                 self._pods.put(answer)  # or the next pass, quicker than the watch, does it again
+
+
+def _makes_room(error: ForbiddenError) -> bool:
+    """A quota that only counts pods is full with the very pod that is to be replaced."""
+    found = _FULL_QUOTA.search(str(error))
+    asked = [one.partition("=") for one in found[1].split(",")] if found else []
+    return bool(asked) and all(
+        (name, number) in {("pods", "1"), ("count/pods", "1")} for name, _, number in asked
+    )
 
 
 def _is_of_former_pod(heartbeat: Object, pod: PodView) -> bool:

@@ -237,6 +237,19 @@ async def test_a_new_template_is_tried_without_a_trace(world: World) -> None:
     assert await world.apply(action) is None, "a name that is taken says nothing of the template"
 
 
+@pytest.mark.parametrize(
+    ("asked", "makes_room"),
+    [("pods=1", True), ("count/pods=1,pods=1", True), ("cpu=2", False), ("cpu=2,pods=1", False)],
+)
+async def test_a_quota_that_is_full_with_the_old_pod_has_room_for_the_new_one(
+    world: World, asked: str, *, makes_room: bool
+) -> None:
+    words = f"exceeded quota: tight, requested: {asked}, used: {asked}, limited: {asked}"
+    world.cluster.fail("dry-run", PODS, ForbiddenError(words, status=403))
+    found = await world.apply(TryPod(MANIFEST, "spec changed"))
+    assert (found is None) == makes_room
+
+
 async def test_a_hung_pod_is_ended_by_the_kubelet_and_says_why(world: World) -> None:
     pod = world.stands()
     assert await world.apply(KillPod(pod, "HeartbeatsMissed", "hangs")) is None
