@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from supervisor_operator.errors import (
     ClusterError,
@@ -16,6 +17,9 @@ from supervisor_operator.settings import Settings
 
 OLDEST = (1, 32)
 TRY_EVERY_SECONDS = 1.0
+
+
+_log = logging.getLogger(__name__)
 
 
 class PreflightError(SupervisorOperatorError):
@@ -63,16 +67,15 @@ async def _check_namespace(cluster: Cluster, namespace: str) -> None:
 async def _wait_for_crds(cluster: Cluster, settings: Settings) -> None:
     deadline = asyncio.get_running_loop().time() + settings.crd_wait_seconds
     namespace = settings.namespaces[0] if settings.namespaces else None
-    while missing := await _missing_crds(cluster, namespace):
+    while problem := await _problem(cluster, namespace):
         if asyncio.get_running_loop().time() >= deadline:
-            raise PreflightError(
-                f"the CRDs of {', '.join(missing)} are not installed: "
-                "run kubectl apply --server-side -f crds/"
-            )
+            raise PreflightError(problem)
+        _log.warning("%s (waiting for it)", problem)
         await asyncio.sleep(TRY_EVERY_SECONDS)
 
 
-async def _missing_crds(cluster: Cluster, namespace: str | None) -> list[str]:
+async def _problem(cluster: Cluster, namespace: str | None) -> str:
+    """Why the custom objects cannot be read, and what to do; empty where they can."""
     missing = []
     for resource in (SUPERVISORS, TEAMS, HEARTBEATS):
         try:
@@ -82,7 +85,6 @@ async def _missing_crds(cluster: Cluster, namespace: str | None) -> list[str]:
         except TransientError:
             continue
         except ClusterError as error:
-            raise PreflightError(
-                f"{resource.plural} may not be listed: {error}. Apply the operator's RBAC rules"
-            ) from error
-    return missing
+            return f"{resource.plural} may not be listed: {error}. Apply the operator's RBAC rules"
+    install = "run kubectl apply --server-side -f crds/"
+    return f"the CRDs of {', '.join(missing)} are not installed: {install}" if missing else ""

@@ -6,8 +6,10 @@ import asyncio
 from typing import Any, cast
 
 import kopf
+from kopf._cogs.clients.errors import APIError  # its only name
 from typing_extensions import override
 
+from supervisor_operator.errors import cluster_error
 from supervisor_operator.kube.configuration import authorization, load_configuration
 
 WATCH_SECONDS = 300
@@ -98,12 +100,17 @@ async def host(
     """Run kopf until `stop` is set; once `ready` it has taken SIGTERM and SIGINT for itself."""
     settings = kopf.OperatorSettings()
     quieten(settings)
-    await kopf.operator(
-        registry=registry,
-        settings=settings,
-        standalone=True,
-        clusterwide=not namespaces,
-        namespaces=namespaces,
-        stop_flag=stop,
-        ready_flag=ready,
-    )
+    try:
+        await kopf.operator(
+            registry=registry,
+            settings=settings,
+            standalone=True,
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+            stop_flag=stop,
+            ready_flag=ready,
+        )
+    except APIError as error:
+        # kopf has tried for about a minute; a fresh start waits for whatever is missing.
+        message = f"the custom objects cannot be watched: {error.message or error}: starting afresh"
+        raise cluster_error(error.status, message) from error

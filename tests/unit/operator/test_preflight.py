@@ -44,9 +44,9 @@ class SlowStart(FakeCluster):
 class World:
     cluster: FakeCluster = field(default_factory=FakeCluster)
 
-    def lacks(self, resource: Resource, looks: int) -> None:
+    def lacks(self, resource: Resource, looks: int, error: ClusterError = MISSING) -> None:
         for _ in range(looks):
-            self.cluster.fail("list", resource, MISSING)
+            self.cluster.fail("list", resource, error)
 
 
 def now() -> float:
@@ -115,10 +115,18 @@ async def test_crds_that_do_not_come_are_named_with_the_command_that_installs_th
 
 
 async def test_without_the_right_to_list_the_rbac_rules_are_asked_for() -> None:
-    cluster = FakeCluster()
-    cluster.fail("list", TEAMS, ForbiddenError("cannot list", status=403))
+    world = World()
+    world.lacks(TEAMS, 10, ForbiddenError("cannot list", status=403))
     with pytest.raises(PreflightError, match="supervisorteams may not be listed: cannot list"):
-        await check_cluster(cluster, WAIT)
+        await check_cluster(world.cluster, WAIT)
+    assert now() == 5
+
+
+async def test_rights_that_are_given_later_are_waited_for() -> None:
+    world = World()
+    world.lacks(SUPERVISORS, 2, ForbiddenError("cannot list", status=403))
+    await check_cluster(world.cluster, WAIT)
+    assert now() == 2
 
 
 async def test_a_hiccup_while_looking_for_crds_does_not_mean_that_they_are_missing() -> None:
