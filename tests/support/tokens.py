@@ -63,8 +63,8 @@ class Line:
     def close(self) -> None:
         self._line.close()
 
-    def ask(self, method: str, path: str, body: Json | None = None) -> Reply:
-        kind = MERGE if method == "PATCH" else "application/json"
+    def ask(self, method: str, path: str, body: object = None, kind: str = "") -> Reply:
+        kind = kind or (MERGE if method == "PATCH" else "application/json")
         text = None if body is None else json.dumps(body)
         try:
             self._line.request(method, path, text, self._headers | {"Content-Type": kind})
