@@ -119,6 +119,13 @@ def _finished_family() -> Sim:
     return _boss(tree.settle())
 
 
+def _resting_family(mode: str) -> Sim:
+    tree = _family()
+    for name in ("kid", "other"):
+        tree.nodes[name].edit(operatingMode=mode)
+    return _boss(tree.settle())
+
+
 QUOTA = 'pods "hello-r1" is forbidden: exceeded quota: pods, requested: 1, used: 10, limited: 10'
 NO_PATCH = 'pods "hello-r1" is forbidden: cannot patch resource "pods"'
 MARK_ONLY = {"onUnresponsive": "MarkOnly"}
@@ -157,6 +164,8 @@ STORIES: dict[State, Callable[[], Sim]] = {
     State.CHILDREN_DEGRADED: lambda: _boss(_family().start().crash("kid")),
     State.CHILDREN_FAILED: lambda: _boss(_family().start().crash("kid").crash("other")),
     State.CHILDREN_FINISHED: _finished_family,
+    State.CHILDREN_PAUSED: lambda: _resting_family("Paused"),
+    State.CHILDREN_STOPPED: lambda: _resting_family("Stopped"),
 }
 MORE: dict[str, Callable[[], Sim]] = {
     "not-seen": Sim,

@@ -236,6 +236,8 @@ ADVICE: dict[str, Callable[[Asker], Step]] = {
     Reason.NO_CHILDREN: _nothing,
     Reason.CHILDREN_HEALTHY: _nothing,
     Reason.CHILDREN_FINISHED: _nothing,
+    Reason.CHILDREN_PAUSED: _nothing,
+    Reason.CHILDREN_STOPPED: _nothing,
     Reason.STARTING: _starting,
     Reason.RESTARTING: _wait,
     Reason.RESTART_REQUESTED: _wait,
