@@ -14,6 +14,7 @@ from supervisor_operator.core.states import State
 from tests.conftest import Tier
 from tests.support.builders import AGENT, a_supervisor
 from tests.support.health_stories import STORIES, told
+from tests.support.install import MANIFESTS, NAMESPACE
 from tests.support.kubectl import Kubectl
 from tests.support.management import (
     Caller,
@@ -290,3 +291,11 @@ def test_an_unknown_address_is_a_problem_too(port: int) -> None:
         answer = Caller(port).ask(method, path)
         assert answer.status == status
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_its_manifests_are_accepted(access: Path, kubectl: Kubectl) -> None:
+    assert access.exists(), "the namespace is there"
+    there = Kubectl(kubectl.cluster, NAMESPACE)
+    said = there("apply", "--dry-run=server", "-k", str(MANIFESTS / "api"))
+    assert "deployment.apps/supervisor-api" in said.out
+    assert "would violate" not in said.err, "its namespace enforces PSS restricted"
