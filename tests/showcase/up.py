@@ -21,7 +21,7 @@ from tests.cluster.processes import Book
 from tests.cluster.programs import VERSION, find_programs
 from tests.cluster.tiers import programs_of
 from tests.showcase.elsewhere import foreign_kubeconfig, up_elsewhere
-from tests.support.in_cluster import DEPLOYMENT, OVERLAY, ROLLOUT_SECONDS
+from tests.support.in_cluster import API, API_DEPLOYMENT, DEPLOYMENT, OVERLAY, ROLLOUT_SECONDS
 from tests.support.install import MANIFESTS, NAMESPACE
 from tests.support.kubectl import Kubectl
 
@@ -90,15 +90,18 @@ def _cluster(archives: list[Path]) -> tuple[Cluster, str]:
 def _operator(cluster: Cluster, archives: list[Path]) -> tuple[None, str]:
     kubectl = Kubectl(cluster, NAMESPACE)
     is_renewed = _load(cluster, archives)
-    kubectl("apply", "--server-side", "--force-conflicts", "-k", str(OVERLAY))
-    if is_renewed:
-        kubectl("rollout", "restart", DEPLOYMENT)
-    if kubectl.ask("rollout", "status", DEPLOYMENT, f"--timeout={ROLLOUT_SECONDS}s").code:
-        raise ClusterError(
-            f"the operator is not ready within {ROLLOUT_SECONDS} s: look at "
-            f'`make kubectl ARGS="-n {NAMESPACE} describe pods"`'
-        )
-    said = "CRDs, policies, RBAC, Deployment 1/1 ready"
+    for parts in (OVERLAY, API):
+        kubectl("apply", "--server-side", "--force-conflicts", "-k", str(parts))
+    for deployment in (DEPLOYMENT, API_DEPLOYMENT):
+        if is_renewed:
+            kubectl("rollout", "restart", deployment)
+    for deployment in (DEPLOYMENT, API_DEPLOYMENT):
+        if kubectl.ask("rollout", "status", deployment, f"--timeout={ROLLOUT_SECONDS}s").code:
+            raise ClusterError(
+                f"{deployment} is not ready within {ROLLOUT_SECONDS} s: look at "
+                f'`make kubectl ARGS="-n {NAMESPACE} describe pods"`'
+            )
+    said = "CRDs, policies, RBAC, operator and management API 1/1 ready"
     return None, f"{said}, with a new image" if is_renewed else said
 
 

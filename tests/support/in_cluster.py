@@ -12,6 +12,8 @@ from tests.support.kubectl import Kubectl
 
 OVERLAY = MANIFESTS / "overlays" / "cluster"
 DEPLOYMENT = f"deployment/{ACCOUNT}"
+API = MANIFESTS / "api"
+API_DEPLOYMENT = "deployment/supervisor-api"
 ROLLOUT_SECONDS = 50
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 

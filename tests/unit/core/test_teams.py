@@ -322,6 +322,16 @@ def test_a_team_made_before_its_supervisor_waits_without_pods() -> None:
     assert team.phases() == {"crew-a": "ACTIVE"}
 
 
+def test_a_living_team_given_a_supervisor_that_is_not_there_has_30_s_too() -> None:
+    team = crew()
+    team.supervisor_there = False
+    team.edit(supervisorRef={"name": "typo"}).wait(25).reap()
+    assert team.condition("SupervisorResolved") == "False/SupervisorNotFound"
+    assert set(team.phases().values()) == {"ACTIVE"}
+    team.wait(10).reap()
+    assert set(team.phases().values()) == {"TERMINATED"}
+
+
 @pytest.mark.parametrize(("policy", "phase"), [("Stop", "TERMINATED"), ("Keep", "ACTIVE")])
 def test_supervisor_gone(policy: str, phase: str) -> None:
     team = crew(supervisorRef={"name": "boss"}, whenSupervisorGone=policy)

@@ -97,9 +97,15 @@ def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime)
     if spec.when_supervisor_gone is WhenSupervisorGone.KEEP:
         return spec.operating_mode
     gone = _resolved(observed)
-    if gone is None or gone.reason == Reason.SUPERVISOR_NOT_FOUND:
+    was_there = gone is not None and gone.reason != Reason.SUPERVISOR_NOT_FOUND
+    is_alive = any(agent.unfinished_order is not None for agent in observed.agents.values())
+    if not was_there and not is_alive:
         return OperatingMode.STOPPED  # it never was there: wait for it without pods
-    is_gone = gone.status is ConditionStatus.FALSE and _age(gone, now) >= GONE_AFTER_SECONDS
+    is_gone = (
+        gone is not None
+        and gone.status is ConditionStatus.FALSE
+        and _age(gone, now) >= GONE_AFTER_SECONDS
+    )
     stopped = OperatingMode.STOPPED if is_gone else OperatingMode.RUNNING
     return strictest([spec.operating_mode, stopped])
 
