@@ -106,6 +106,9 @@ class Operator:
         tasks = [*workers, *parts, *kopfs]
         try:
             done, _ = await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            if kopfs and any(task.cancelled() for task in done):
+                # kopf, on its way out, ends waits of ours before it says why.
+                done, _ = await asyncio.wait(kopfs, timeout=FINISH_SECONDS)
             for task in done:
                 task.result()
         finally:

@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -89,14 +90,25 @@ def main() -> None:
         *arguments, log = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _become_operator(Path(log))
-            code = run(arguments)
+            _take_over(Path(log))
+            code = _exit_code(run, arguments)
             exit_file(Path(log), os.getpid()).write_text(str(code))
             os._exit(code)
         print(pid, flush=True)
 
 
-def _become_operator(log: Path) -> None:
+def _exit_code(run: Callable[[list[str]], int], arguments: list[str]) -> int:
+    """As the interpreter would have it."""
+    try:
+        return run(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except BaseException:  # noqa: BLE001 - whatever it is, it ends this process
+        traceback.print_exc()
+        return 1
+
+
+def _take_over(log: Path) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     random.seed()
     nothing = os.open(os.devnull, os.O_RDONLY)
