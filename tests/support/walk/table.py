@@ -170,11 +170,8 @@ OF_A_TEAM: dict[str, Steps] = {
     ".supervisorRef.name": Steps(
         "top-x",
         "top-y",
-        troubles=(
-            Trouble(
-                "nobody", "SupervisorNotFound", "SupervisorResolved", runs=(0, 1), of_member=False
-            ),
-        ),
+        base={"whenSupervisorGone": "Keep"},  # or a slow walk stops the members after 30 s
+        troubles=(Trouble("nobody", "SupervisorNotFound", "SupervisorResolved", of_member=False),),
     ),
     ".whenSupervisorGone": Steps("Keep", "Stop"),
     ".objective": Steps("one", "two"),
