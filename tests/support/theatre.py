@@ -57,9 +57,12 @@ class Telling:
         return Telling(self.story, start, self.writes, self.work, end)
 
     def points(self) -> list[Point]:
+        """All writes but repetitions that the server refused: those may not come again."""
         return [
-            Point(self, what, self.writes[:number].count(what), when)
+            Point(self, what, nth, when)
             for number, what in enumerate(self.writes, 1)
+            if (nth := self.writes[:number].count(what)) <= self.work[what]
+            or what.endswith("/status")
             for when in WHEN
         ]
 
