@@ -55,9 +55,10 @@ def test_create_pause_resume_stop_start_restart_delete(
 
     kubectl("delete", "sup", "hello", "--timeout=10s")
     kubectl("wait", "pod", "--all", "--for=delete", "--timeout=10s")
-    story = ["Spawned", "Active", "Paused", "Resumed", "Stopped", "Started", "Active"]
+    story = ["Active", "Paused", "Resumed", "Stopped", "Started", "Active"]
     story += ["Restarted", "Active", "Restarted", "Active"]
-    assert kubectl.events("hello") == story
+    # A pod that is ready before its creation was told needs no Event of its own for that.
+    assert kubectl.events("hello") in (story, ["Spawned", *story])
     assert "Traceback" not in operator.log
     assert "forbidden" not in operator.log.lower()
 

@@ -14,6 +14,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -58,12 +59,14 @@ class Nursery:
             text=True,
             env=os.environ | {"PYTHONPATH": f"{CHECKOUT / 'operator'}:{CHECKOUT}"},
         )
+        self._one_order = threading.Lock()
 
     def bear(self, arguments: Sequence[str], log: Path) -> Born:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps([*arguments, str(log)]), file=self._process.stdin, flush=True)
-        return Born(int(self._process.stdout.readline()), log)
+        with self._one_order:  # stages strike, and start again, side by side
+            print(json.dumps([*arguments, str(log)]), file=self._process.stdin, flush=True)
+            return Born(int(self._process.stdout.readline()), log)
 
     def close(self) -> None:
         """The end of its input is its end."""
