@@ -42,6 +42,7 @@ class TeamSim:
         self.supervisor_there = True
         self.held: dict[str, str] = {}
         self.mono = 1000.0
+        self.skew = 0.0
         self.log: list[str] = []
         self.history: list[str] = []
         self.writes = 0
@@ -51,7 +52,7 @@ class TeamSim:
     @property
     def wall(self) -> datetime:
         any_sim = Sim()
-        any_sim.mono = self.mono
+        any_sim.mono, any_sim.skew = self.mono, self.skew
         return any_sim.wall
 
     # The story
@@ -180,7 +181,7 @@ class TeamSim:
         return changed
 
     def _sync(self, sim: Sim) -> Sim:
-        sim.mono = self.mono
+        sim.mono, sim.skew = self.mono, self.skew
         observed = self.observe()
         wanted = wanted_agents(TEAM, observed.spec)
         mine = next((one for one in wanted if one.supervisor == sim.name), None)

@@ -123,8 +123,13 @@ def _is_up(agent: AgentView, line: Line) -> bool:
         return False
     if agent.phase is Phase.ACTIVE:
         return True
+    return agent.last_restart is not None and not _is_young(agent, line)
+
+
+def _is_young(agent: AgentView, line: Line) -> bool:
+    """Within its time to start; a start far ahead of us is of a clock that was set since."""
     limit = timedelta(seconds=agent.startup_seconds)
-    return agent.last_restart is not None and line.now - agent.last_restart >= limit
+    return agent.last_restart is None or abs(line.now - agent.last_restart) < limit
 
 
 def is_unhealthy(agent: AgentView, line: Line) -> bool:
@@ -155,10 +160,9 @@ def _has_slot(line: Line, me: AgentView | None) -> bool:
 
 def _is_restarting(agent: AgentView, line: Line) -> bool:
     """A restarted pod that has not shown life yet."""
-    limit = timedelta(seconds=agent.startup_seconds)
-    is_young = agent.last_restart is None or line.now - agent.last_restart < limit
     runs = agent.unfinished_order is not None
-    return agent.restarts > 0 and runs and agent.phase is Phase.SPAWNING and is_young
+    is_starting = runs and agent.phase is Phase.SPAWNING
+    return agent.restarts > 0 and is_starting and _is_young(agent, line)
 
 
 def next_order(line: Line) -> TeamOrder | None:
