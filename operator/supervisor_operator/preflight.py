@@ -67,10 +67,13 @@ async def _check_namespace(cluster: Cluster, namespace: str) -> None:
 async def _wait_for_crds(cluster: Cluster, settings: Settings) -> None:
     deadline = asyncio.get_running_loop().time() + settings.crd_wait_seconds
     namespace = settings.namespaces[0] if settings.namespaces else None
+    said = ""
     while problem := await _problem(cluster, namespace):
         if asyncio.get_running_loop().time() >= deadline:
             raise PreflightError(problem)
-        _log.warning("%s (waiting for it)", problem)
+        if problem != said:
+            _log.warning("%s (waiting for it)", problem)
+        said = problem
         await asyncio.sleep(TRY_EVERY_SECONDS)
 
 

@@ -41,7 +41,8 @@ def _new_identity() -> str:
 class Settings:
     kubeconfig: Path | None = None
     namespaces: tuple[str, ...] = ()
-    crd_wait_seconds: float = 30.0
+    crd_wait_seconds: float = 660.0
+    """Longer than a kubelet remembers crashes (10 min): its back-off never grows to minutes."""
     relay_image: str = "localhost/supervisor-operator:dev"
 
     leader_elect: bool = True
@@ -171,7 +172,7 @@ _FLAGS: dict[str, tuple[_Flag, ...]] = {
             "look after this namespace only; may be repeated (default: all)",
             field="namespaces",
         ),
-        _Flag("--crd-wait-seconds", _seconds(0), "how long the CRDs may be missing at the start"),
+        _Flag("--crd-wait-seconds", _seconds(0), "how long server, CRDs or rights may be missing"),
         _Flag("--relay-image", _IMAGE, "image of the relay that is put beside agents"),
     ),
     "leader election": (

@@ -122,11 +122,21 @@ async def test_without_the_right_to_list_the_rbac_rules_are_asked_for() -> None:
     assert now() == 5
 
 
-async def test_rights_that_are_given_later_are_waited_for() -> None:
+async def test_rights_that_are_given_later_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.lacks(SUPERVISORS, 2, ForbiddenError("cannot list", status=403))
     await check_cluster(world.cluster, WAIT)
     assert now() == 2
+    (told,) = [record.message for record in caplog.records]
+    assert told.endswith("cannot list. Apply the operator's RBAC rules (waiting for it)")
+
+
+async def test_what_comes_after_ten_minutes_is_found_within_a_second() -> None:
+    """Had the process ended by then, the kubelet might wait five minutes more."""
+    world = World()
+    world.lacks(SUPERVISORS, 605)
+    await check_cluster(world.cluster, Settings())
+    assert now() == 605
 
 
 async def test_a_hiccup_while_looking_for_crds_does_not_mean_that_they_are_missing() -> None:
