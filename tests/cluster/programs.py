@@ -25,7 +25,7 @@ KUBERNETES = MODULES / "kubernetes"
 KWOK = MODULES / "kwok"
 PAUSE = MODULES / "pause"
 HELM = MODULES / "helm"
-KUBE_SCORE = MODULES / "kube-score"
+KUBE_LINTER = MODULES / "kube-linter"
 VERSION = "v1.36.3"
 GO_NEEDED = (1, 26)
 DISK_NEEDED_GB = 7
@@ -55,10 +55,10 @@ PROGRAMS = {
         Program("kwok", "sigs.k8s.io/kwok/cmd/kwok", KWOK),
         Program("pause", ".", PAUSE),
         Program("helm", "helm.sh/helm/v3/cmd/helm", HELM),
-        Program("kube-score", "github.com/zegl/kube-score/cmd/kube-score", KUBE_SCORE),
+        Program("kube-linter", "golang.stackrox.io/kube-linter/cmd/kube-linter", KUBE_LINTER),
     )
 }
-CHECKERS = ("helm", "kube-score")
+CHECKERS = ("helm", "kube-linter")
 """Not run in any cluster: they render and judge manifests."""
 
 
