@@ -8,6 +8,7 @@ from supervisor_operator.api.v1alpha1.meta import ConditionStatus
 from supervisor_operator.api.v1alpha1.policies import UpdateStrategyType
 from supervisor_operator.api.v1alpha1.supervisor_status import LastTermination
 from supervisor_operator.core.actions import CreateHeartbeat, DeletePod, KillPod, TryPod
+from supervisor_operator.core.children import is_ordered
 from supervisor_operator.core.decision import Case, Decision, kept, stuck_or
 from supervisor_operator.core.ending import HANGS, Fate, judge
 from supervisor_operator.core.heartbeat import BeatVerdict, Remedy, evaluate_beats
@@ -23,7 +24,8 @@ def judge_alive(case: Case) -> Decision | None:
     if not case.alive:
         return None
     pod = max(case.alive, key=lambda one: one.run)
-    for check in (_terminating, _being_ended, _ordered, _outdated, _asked_for, _agent_gone):
+    checks = (_terminating, _being_ended, _ordered, _outdated, _asked_for, _ordered_above)
+    for check in (*checks, _agent_gone):
         found = check(case, pod)
         if found:
             return found
@@ -95,6 +97,16 @@ def _asked_for(case: Case, pod: PodView) -> Decision | None:
     if not request or request == pod.request:
         return None
     message = f"Pod {pod.name} is restarted as asked for by restartRequest {request!r}"
+    decision = _replaced(case, State.RESTARTING, message, (DeletePod(pod, message),))
+    return replace(decision, reason=Reason.RESTART_REQUESTED)
+
+
+def _ordered_above(case: Case, pod: PodView) -> Decision | None:
+    """It FAILED for a child's sake, and the supervisor above ordered it to start again."""
+    tree = case.observed.tree
+    if not is_ordered(case) or pod.parent_order >= tree.order:
+        return None
+    message = f"Pod {pod.name} is restarted by the supervisor above (order {tree.order})"
     decision = _replaced(case, State.RESTARTING, message, (DeletePod(pod, message),))
     return replace(decision, reason=Reason.RESTART_REQUESTED)
 

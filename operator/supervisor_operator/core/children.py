@@ -35,7 +35,7 @@ def plan_children(case: Case) -> ChildPlan:
         return ChildPlan(known)
     if case.is_released:
         return _give(case, known, failed)
-    if case.outcome and case.outcome.reason == Reason.CHILD_FAILED:
+    if _is_answered(case) or is_ordered(case):
         return ChildPlan(known)
     left = _allowance(case, known)
     if left is None:
@@ -44,6 +44,17 @@ def plan_children(case: Case) -> ChildPlan:
     if len(failed) <= left:
         return given
     return replace(given, escalation=_escalation(case, failed[left], given.orders))
+
+
+def is_ordered(case: Case) -> bool:
+    """The supervisor above ordered this very run to be started again, and it still stands."""
+    tree = case.observed.tree
+    has_run = case.spec.agent is not None and case.ledger.run > 0
+    return has_run and tree.ordered_run == case.ledger.run
+
+
+def _is_answered(case: Case) -> bool:
+    return case.outcome is not None and case.outcome.reason == Reason.CHILD_FAILED
 
 
 def _allowance(case: Case, orders: Iterable[ChildOrder]) -> int | None:
@@ -89,7 +100,8 @@ def _budget_left(case: Case, orders: Iterable[ChildOrder]) -> int:
     """Orders count against this supervisor's own maxRestarts, with its own restarts."""
     window = timedelta(seconds=case.spec.restart.reset_after_seconds)
     recent = sum(case.now.wall - order.time < window for order in orders)
-    return max(0, case.spec.restart.max_restarts - case.ledger.counted - recent)
+    most = min(case.spec.restart.max_restarts, MOST_ORDERS)  # more are not on record
+    return max(0, most - case.ledger.counted - recent)
 
 
 def _give(case: Case, known: tuple[ChildOrder, ...], children: tuple[ChildView, ...]) -> ChildPlan:
@@ -113,8 +125,10 @@ def _last_id(case: Case, orders: Iterable[ChildOrder]) -> int:
 
 
 def _escalation(case: Case, child: ChildView, orders: tuple[ChildOrder, ...]) -> Outcome:
-    """Without an agent there is no run to count by: then the last order tells outcomes apart."""
-    run = case.ledger.run if case.spec.agent else _last_id(case, orders)
+    """Without an agent there is no run to count by: then the last orders tell outcomes apart."""
+    after = case.observed.tree.ordered_run
+    number = max(_last_id(case, orders), 0 if after is None else after + 1)
+    run = case.ledger.run if case.spec.agent else number
     return case.failed(Reason.CHILD_FAILED).model_copy(
         update={
             "run": run,

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.core.children import MOST_ORDERS
 from tests.support.tree_sim import TreeSim
 
 ONCE = {"restart": {"maxRestarts": 0}}
@@ -32,7 +33,7 @@ def test_ignore_reports_and_does_nothing() -> None:
     assert "ChildFailed" in {note.reason for note in tree.nodes["boss"].notes}
 
 
-def test_restart_gives_one_order_to_start_again() -> None:
+def test_child_order_to_start_again_is_given_once() -> None:
     tree = family("Restart").crash("kid").start()
     kid = tree.nodes["kid"]
     assert kid.created == ["kid-r1", "kid-r2"]
@@ -94,6 +95,46 @@ def test_escalation_goes_to_the_parents_parent_and_orders_come_down() -> None:
     assert set(tree.phases().values()) == {"FAILED"}, "top's budget of 1 is used up"
 
 
+def test_escalation_of_one_with_an_agent_restarts_that_agent_and_is_bounded() -> None:
+    tree = TreeSim(
+        {"top": None, "mid": "top", "leaf": "mid"},
+        top=NO_AGENT | {"childFailurePolicy": "Restart", "restart": {"maxRestarts": 1}},
+        mid={"childFailurePolicy": "Fail"},
+        leaf=ONCE,
+    )
+    tree.settle().start()
+    for _ in range(5):
+        tree.crash("leaf").reap().wait(1).start()
+    assert tree.nodes["mid"].created == ["mid-r1", "mid-r2"]
+    assert tree.nodes["leaf"].created == ["leaf-r1", "leaf-r2"]
+    assert tree.phases() == {"top": "FAILED", "mid": "FAILED", "leaf": "FAILED"}
+
+
+def test_escalation_again_after_an_order_that_found_nothing_to_do() -> None:
+    tree = TreeSim(
+        {"top": None, "mid": "top", "leaf": "mid"},
+        top=NO_AGENT | {"childFailurePolicy": "Ignore", "restart": {"maxRestarts": 2}},
+        mid=NO_AGENT | {"childFailurePolicy": "Fail"},
+        leaf=ONCE,
+    )
+    tree.settle().start().crash("leaf").edit("leaf", restartRequest="repaired").start()
+    assert tree.phases() == {"top": "FAILED", "mid": "FAILED", "leaf": "ACTIVE"}
+    tree.edit("top", childFailurePolicy="Restart")
+    assert set(tree.phases().values()) == {"ACTIVE"}
+    for _ in range(4):
+        tree.crash("leaf").start()
+    assert tree.nodes["leaf"].created == ["leaf-r1", "leaf-r2", "leaf-r3"]
+    assert set(tree.phases().values()) == {"FAILED"}, "both orders of top are used up"
+
+
+def test_orders_beyond_what_the_record_holds_are_not_given() -> None:
+    tree = family("Restart", restart={"maxRestarts": 1000, "resetAfterSeconds": 604_800})
+    for _ in range(MOST_ORDERS + 5):
+        tree.crash("kid").start()
+    assert len(tree.nodes["kid"].created) == MOST_ORDERS + 1
+    assert tree.phases() == {"boss": "FAILED", "kid": "FAILED"}
+
+
 def test_a_wiped_boss_gives_no_order_twice() -> None:
     tree = family("Restart").crash("kid").start()
     tree.nodes["boss"].status = SupervisorStatus()
@@ -116,12 +157,14 @@ def test_stopping_the_top_stops_the_subtree_and_orders_nothing() -> None:
 
 POLICIES = st.sampled_from(["Ignore", "Restart", "Fail"])
 NODES = st.lists(
-    st.tuples(st.integers(0, 3), POLICIES, st.integers(0, 2), st.booleans()), min_size=1, max_size=5
+    st.tuples(st.integers(0, 8), POLICIES, st.integers(0, 2), st.booleans()), min_size=1, max_size=8
 )
+"""Per node: number of its parent (also of one below it, or of none that is there), policy, budget,
+whether it has an agent."""
 
 
-@settings(max_examples=60, deadline=None)
-@given(nodes=NODES, faults=st.lists(st.integers(0, 4), max_size=40))
+@settings(max_examples=80, deadline=None)
+@given(nodes=NODES, faults=st.lists(st.integers(0, 7), max_size=40))
 def test_budgets_cannot_multiply_into_a_storm(
     nodes: list[tuple[int, str, int, bool]], faults: list[int]
 ) -> None:
@@ -130,16 +173,22 @@ def test_budgets_cannot_multiply_into_a_storm(
     specs: dict[str, dict[str, Any]] = {}
     for number, (above, policy, most, has_agent) in enumerate(nodes):
         name = f"n{number}"
-        parents[name] = f"n{above}" if above < number else None
+        parents[name] = f"n{above}" if above < len(nodes) else None
         restart = {"maxRestarts": most, "resetAfterSeconds": 604_800, "delaySeconds": 1}
         specs[name] = {"childFailurePolicy": policy, "restart": restart}
         specs[name] |= {} if has_agent else NO_AGENT
     tree = TreeSim(parents, **specs).settle().start()
     for fault in faults:
-        tree.crash(f"n{fault % len(nodes)}").wait(400).start()
+        tree.crash(f"n{fault % len(nodes)}").reap().wait(400).start()
     for number, (_, _, most, _) in enumerate(nodes):
-        total, boss = 0, parents[f"n{number}"]
-        while boss is not None:
-            total += nodes[int(boss[1:])][2]
-            boss = parents[boss]
+        total = sum(nodes[int(boss[1:])][2] for boss in all_above(f"n{number}", parents))
         assert len(tree.nodes[f"n{number}"].created) <= (most + 1) * (1 + total)
+
+
+def all_above(name: str, parents: dict[str, str | None]) -> set[str]:
+    found: set[str] = set()
+    boss = parents[name]
+    while boss is not None and boss not in found:
+        found.add(boss)
+        boss = parents[boss]
+    return found

@@ -117,7 +117,7 @@ def test_what_several_agents_are_taken_together(
         ((STOPPED,), "TERMINATED", "True/ChildrenStopped"),
     ],
 )
-def test_a_supervisor_without_an_agent_takes_its_phase_from_its_children(
+def test_phase_of_a_supervisor_without_an_agent_comes_from_its_children(
     children: tuple[ChildView, ...], phase: str, ready: str
 ) -> None:
     sim = Sim(agent=None)
