@@ -55,9 +55,11 @@ class Ripples:
         self._queue.add(team_key(key))
         if self.world.teams.is_gone(key):
             self._roll_ups.pop(team_key(key), None)
-        for supervisor in self.world.teams.note(key):
-            if self._supervisors.get(supervisor):
-                self._queue.add(supervisor)
+        leads, members = self.world.teams.note(key)
+        for member in filter(self._supervisors.get, members):
+            self._queue.add(member)
+        for lead in filter(self._supervisors.get, leads):
+            self._roll_up(lead, is_urgent=False)
 
     def _tell_mates(self, key: Key) -> None:
         for mate in self.world.teams.mates(key, self._wall()):

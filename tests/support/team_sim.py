@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Self
 
+from supervisor_operator.api.v1alpha1.meta import OperatingMode
 from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.api.v1alpha1.team_status import TeamStatus
 from supervisor_operator.core.team.members import wanted_agents
@@ -19,6 +20,8 @@ from supervisor_operator.core.team.plan import (
     line_of,
     plan_team,
 )
+from supervisor_operator.core.tree import strictest
+from supervisor_operator.kube.family import mode_of
 from supervisor_operator.kube.report import dump_status
 from supervisor_operator.kube.teams import view_agent
 from tests.support.sim import START, Sim
@@ -41,6 +44,8 @@ class TeamSim:
         self.owners: dict[str, str] = {}
         self.supervisor_there = True
         self.held: dict[str, str] = {}
+        self.leaving: set[str] = set()
+        """Supervisors that are being deleted in the foreground."""
         self.mono = 1000.0
         self.skew = 0.0
         self.log: list[str] = []
@@ -106,6 +111,15 @@ class TeamSim:
         self.generation += 1
         return self.settle()
 
+    def edit_agent(self, name: str, **spec: Any) -> Self:
+        self._sync(self.agents[name]).edit(**spec)
+        return self.settle()
+
+    def put_above(self, name: str, mode: str) -> Self:
+        """A parent of this agent, not of its team, has this mode."""
+        self.agents[name].mode_above = OperatingMode(mode)
+        return self.settle()
+
     def phases(self) -> dict[str, str]:
         return {name: str(sim.status.phase) for name, sim in self.agents.items()}
 
@@ -115,6 +129,9 @@ class TeamSim:
     def condition(self, kind: str) -> str:
         found = next((one for one in self.status.conditions or () if one.type == kind), None)
         return f"{found.status}/{found.reason}" if found else "-"
+
+    def message(self, kind: str) -> str:
+        return next(one.message for one in self.status.conditions or () if one.type == kind)
 
     # The operator
 
@@ -151,7 +168,7 @@ class TeamSim:
                     self.agents[agent.name].spec_json = spec
                     self.agents[agent.name].generation += 1
                 case DeleteSupervisor(agent=agent):
-                    del self.agents[agent.name]
+                    self.delete(agent.name)
         if plan.actions:
             plan = self.plan()
         if plan.status == self.status:
@@ -173,7 +190,15 @@ class TeamSim:
         self._born[name] = self.wall.replace(microsecond=0)
         return self
 
+    def delete(self, name: str) -> Self:
+        """A Supervisor is gone, and its pods with it."""
+        del self.agents[name]
+        self.leaving.discard(name)
+        return self
+
     def _member_pass(self, name: str) -> bool:
+        if name in self.leaving:
+            return False
         sim = self._sync(self.agents[name])
         before = len(sim.created)
         changed = sim.one_pass()
@@ -201,8 +226,10 @@ class TeamSim:
                 "ownerReferences": owners,
                 "creationTimestamp": self._born.get(name, START).isoformat(),
                 "resourceVersion": "1",
-            },
+            }
+            | ({"deletionTimestamp": "now"} if name in self.leaving else {}),
             "spec": sim.spec_json,
             "status": dump_status(sim.status),
         }
-        return view_agent(item, sim.pods.values())
+        mode = strictest([mode_of(item), *filter(None, [sim.mode_above])])
+        return view_agent(item, sim.pods.values(), mode)

@@ -73,6 +73,14 @@ class Case:
         return self.status.run == self.ledger.run and self.status.pod_uid is None
 
     @property
+    def order(self) -> int:
+        """The team's order that the newest run was started under, its pod gone or not."""
+        if self.newest:
+            return self.newest.order
+        member = self.status.member_of
+        return (member.order or 0) if member and self.status.run == self.ledger.run else 0
+
+    @property
     def ready_reason(self) -> str:
         ready = self.condition(ConditionType.READY)
         return ready.reason if ready else ""

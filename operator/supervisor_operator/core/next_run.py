@@ -105,7 +105,7 @@ def is_covered(case: Case) -> bool:
     link = case.observed.team
     if link is None or not link.in_order or case.ledger.run == 0:
         return False
-    return (case.newest.order if case.newest else 0) < link.order
+    return case.order < link.order
 
 
 def _by_order(case: Case, end: LastTermination | None, judgement: Judgement) -> Decision:

@@ -17,6 +17,7 @@ from supervisor_operator.core.telling import tell_children, tell_line, tell_mode
 from supervisor_operator.core.tree import count, is_well
 from supervisor_operator.core.words import ConditionType, Reason
 
+TEAMS_SHOWN = 100
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
 PROGRESS = {State.PENDING_TOO_LONG: Reason.PROGRESS_DEADLINE, State.PAUSED_DOWN: Reason.PAUSED}
 
@@ -124,10 +125,11 @@ def _tree_fields(case: Case) -> dict[str, object]:
 
 def _team_fields(case: Case) -> dict[str, object]:
     link, led = case.observed.team, case.observed.teams
-    member = MemberOf(team=link.team, member=link.member, role=link.role) if link else None
+    order = case.order or None
     return {
-        "member_of": member,
-        "teams": list(led) or None,
+        "member_of": link
+        and MemberOf(team=link.team, member=link.member, role=link.role, order=order),
+        "teams": list(led[:TEAMS_SHOWN]) or None,
         "total_teams": len(led) if led else None,
         "total_members": sum(team.members for team in led) if led else None,
     }

@@ -97,16 +97,22 @@ def tell_mode(case: Case) -> str:
 
 
 def tell_children(children: Iterable[ChildView]) -> str:
-    """Names what is wrong first; the first few, so that the text stays short."""
+    """Names what is wrong: who is unwell, and who is not up while others are."""
     found = tuple(children)
-    unwell = [child for child in found if not is_well(child)]
     active = sum(child.phase is Phase.ACTIVE for child in found)
+    lacking = {Phase.SPAWNING} if active else set()
+    unwell = [child for child in found if not is_well(child) or child.phase in lacking]
     text = f"{active} of {len(found)} children are ACTIVE"
     if not unwell:
         return text
-    named = [f"{child.name} is {child.phase}/{child.health}" for child in unwell[:NAMED]]
-    more = f" and {len(unwell) - NAMED} more" if len(unwell) > NAMED else ""
-    return f"{text}; {', '.join(named)}{more}"
+    return f"{text}; {tell_names(f'{one.name} is {one.phase}/{one.health}' for one in unwell)}"
+
+
+def tell_names(names: Iterable[str]) -> str:
+    """The first few, so that the text stays short."""
+    found = tuple(names)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + more
 
 
 def tell_line(lineage: Lineage) -> str:

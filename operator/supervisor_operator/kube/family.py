@@ -69,9 +69,10 @@ class Family:
         mine = [order for order in orders if order["uid"] == item["metadata"]["uid"]]
         return max(mine, key=lambda order: int(order["id"]), default=None)
 
-    def mode(self, key: Key, own: OperatingMode, lineage: Lineage) -> OperatingMode:
+    def mode(self, key: Key, own: OperatingMode) -> OperatingMode:
         """The strictest of its own mode and those of all above."""
-        above = (self._supervisors.get((key[0], name)) for name in lineage.ancestors)
+        ancestors = self._lineage(key).ancestors
+        above = (self._supervisors.get((key[0], name)) for name in ancestors)
         return strictest([own, *(mode_of(item) for item in above if item)])
 
     def _lineage(self, key: Key) -> Lineage:

@@ -58,9 +58,8 @@ def observe(
     pods = by_run(world.pods.of(metadata["uid"]))
     newest = pods[-1] if pods else None
     key = (metadata["namespace"], metadata["name"])
-    tree = world.family.tree(key)
     link = world.teams.link(item, now.wall)
-    mode = world.family.mode(key, spec.operating_mode, tree.lineage)
+    mode = world.family.mode(key, spec.operating_mode)
     return Observed(
         name=metadata["name"],
         namespace=metadata["namespace"],
@@ -80,7 +79,7 @@ def observe(
         beat_column=around.beat_column,
         team=link,
         teams=world.teams.led_by(key),
-        tree=tree,
+        tree=world.family.tree(key),
         invalid=invalid,
     )
 

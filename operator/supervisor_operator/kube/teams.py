@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from supervisor_operator.api.v1alpha1.meta import Phase
+from supervisor_operator.api.v1alpha1.meta import OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import LedTeam, OutcomeType
 from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.api.v1alpha1.team_status import TeamStatus
@@ -16,43 +16,47 @@ from supervisor_operator.core.link import TeamLink
 from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import controller_of
 from supervisor_operator.core.team.members import Wanted, wanted_agents
-from supervisor_operator.core.team.observed import AgentView, PodStamp, TeamObserved
+from supervisor_operator.core.team.observed import AgentView, TeamObserved
 from supervisor_operator.core.team.orders import Line, calls_for_order, link_of
 from supervisor_operator.core.team.plan import line_of
 from supervisor_operator.core.words import Reason
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.customs import Customs
-from supervisor_operator.kube.family import HEALTHS, PHASES, mode_of
+from supervisor_operator.kube.family import HEALTHS, PHASES, Family, mode_of
 from supervisor_operator.kube.store import Store
 from supervisor_operator.queue import Key
 
 BACKING_OFF = {Reason.BACK_OFF, Reason.WAITING_FOR_TEAM}
+REFUSED = {Reason.CREATE_REFUSED, Reason.NAME_CONFLICT, Reason.POLICY_MISSING}
 
 
 class Teams:
-    def __init__(self, teams: Customs, supervisors: Customs, pods: Store[PodView]) -> None:
+    def __init__(
+        self, teams: Customs, supervisors: Customs, pods: Store[PodView], family: Family
+    ) -> None:
         self._teams = teams
         self._supervisors = supervisors
         self._pods = pods
+        self._family = family
         self._wanted: dict[Key, tuple[Wanted, ...]] = {}
         self._claims: defaultdict[Key, set[str]] = defaultdict(set)
         self._leads: defaultdict[Key, set[str]] = defaultdict(set)
         self._specs: dict[Key, tuple[str, int, TeamSpec, str]] = {}
-        self._views: dict[Key, tuple[Object, tuple[PodView, ...], AgentView]] = {}
+        self._views: dict[Key, tuple[Object, tuple[PodView, ...], OperatingMode, AgentView]] = {}
 
-    def note(self, key: Key) -> set[Key]:
-        """Take a change of a team; tells which Supervisors it concerns."""
-        concerned = self._forget(key)
+    def note(self, key: Key) -> tuple[set[Key], set[Key]]:
+        """Take a change of a team; tells whose roll-up it concerns, and who may have to obey it."""
+        leads, members = self._forget(key)
         item = self._teams.get(key)
         if item is None:
-            return concerned
+            return leads, members
         spec, _ = self._spec(key, item)
         self._wanted[key] = wanted_agents(key[1], spec)
-        for one in self._wanted[key]:
-            self._claims[key[0], one.supervisor].add(key[1])
-        if spec.supervisor_ref:
-            self._leads[key[0], spec.supervisor_ref.name].add(key[1])
-        return concerned | self._concerned(key, spec)
+        for lead in _leads(key, spec):
+            self._leads[lead].add(key[1])
+        for member in self._members(key):
+            self._claims[member].add(key[1])
+        return leads | _leads(key, spec), members | self._members(key)
 
     def is_gone(self, key: Key) -> bool:
         return self._teams.get(key) is None
@@ -155,22 +159,21 @@ class Teams:
         self._specs[key] = (uid, generation, spec, invalid)
         return spec, invalid
 
-    def _forget(self, key: Key) -> set[Key]:
+    def _forget(self, key: Key) -> tuple[set[Key], set[Key]]:
+        """Tells who led it, and who was in it."""
         known = self._specs.get(key)
-        concerned = self._concerned(key, known[2]) if known else set()
-        for one in self._wanted.pop(key, ()):
-            _discard(self._claims, (key[0], one.supervisor), key[1])
-        if known and known[2].supervisor_ref:
-            _discard(self._leads, (key[0], known[2].supervisor_ref.name), key[1])
+        leads, members = _leads(key, known[2]) if known else set(), self._members(key)
+        for lead in leads:
+            _discard(self._leads, lead, key[1])
+        for member in members:
+            _discard(self._claims, member, key[1])
+        self._wanted.pop(key, None)
         if self._teams.get(key) is None:
             self._specs.pop(key, None)
-        return concerned
+        return leads, members
 
-    def _concerned(self, key: Key, spec: TeamSpec) -> set[Key]:
-        names = {one.supervisor for one in self._wanted.get(key, ())}
-        if spec.supervisor_ref:
-            names.add(spec.supervisor_ref.name)
-        return {(key[0], name) for name in names}
+    def _members(self, key: Key) -> set[Key]:
+        return {(key[0], one.supervisor) for one in self._wanted.get(key, ())}
 
     def _owner(self, namespace: str, item: Object) -> str | None:
         uid = controller_of(item)
@@ -215,29 +218,31 @@ class Teams:
         return {name: self._agent((namespace, name), item) for name, item in items if item}
 
     def _agent(self, key: Key, item: Object) -> AgentView:
-        """Made anew only when the Supervisor or its pods changed: each of n members looks at n."""
+        """Made anew only where what it is made of changed: each of n members looks at n."""
         pods = self._pods.of(item["metadata"]["uid"])
+        mode = self._family.mode(key, mode_of(item))
         known = self._views.get(key)
-        if known and known[0] is item and known[1] == pods:
-            return known[2]
-        view = view_agent(item, pods)
-        self._views[key] = (item, pods, view)
+        if known and known[0] is item and known[1:3] == (pods, mode):
+            return known[3]
+        view = view_agent(item, pods, mode)
+        self._views[key] = (item, pods, mode, view)
         return view
 
     def forget(self, supervisor: Key) -> None:
         self._views.pop(supervisor, None)
 
 
-def view_agent(item: Object, pods: Collection[PodView]) -> AgentView:
+def view_agent(item: Object, pods: Collection[PodView], mode: OperatingMode) -> AgentView:
     metadata, status, spec = item["metadata"], item["status"], item["spec"]
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     reason = conditions.get("Ready", {}).get("reason")
     outcome = status.get("outcome") or {}
     failed = outcome.get("type") == OutcomeType.FAILED
     beat = spec.get("heartbeat") or {}
-    stamps = tuple(PodStamp(pod.run, pod.order, pod.finished) for pod in pods)
+    run = status.get("run") or 0
+    newest = max(pods, key=lambda pod: pod.run, default=None)
     # A pod is seen before the status that tells of it: until then the words are of an older run.
-    is_current = all(stamp.run <= (status.get("run") or 0) for stamp in stamps)
+    is_current = newest is None or newest.run <= run
     return AgentView(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -245,7 +250,8 @@ def view_agent(item: Object, pods: Collection[PodView]) -> AgentView:
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         spec=spec,
         resource_version=metadata["resourceVersion"],
-        mode=mode_of(item),
+        leaving="deletionTimestamp" in metadata,
+        mode=mode,
         phase=PHASES.get(status.get("phase", "")) if is_current else Phase.SPAWNING,
         health=HEALTHS.get(status.get("health", "")),
         restarts=max([status.get("restarts") or 0, *(pod.restarts for pod in pods)]),
@@ -254,12 +260,20 @@ def view_agent(item: Object, pods: Collection[PodView]) -> AgentView:
         failed_reason=outcome.get("reason", "") if failed else "",
         waiting=is_current and reason == Reason.WAITING_FOR_TEAM,
         backing_off=is_current and reason in BACKING_OFF,
+        refused=is_current and reason in REFUSED,
+        unreadable=reason == Reason.INVALID_SPEC,
         next_restart=_time(status.get("nextRestartTime")),
         last_restart=_time(status.get("lastRestartTime")) if is_current else None,
         pod_uid=status.get("podUID", ""),
         startup_seconds=beat.get("startupSeconds") or 120,
-        pods=stamps,
+        order=newest.order if newest and newest.run >= run else _recorded_order(status),
+        unfinished_order=next((pod.order for pod in pods if not pod.finished), None),
     )
+
+
+def _recorded_order(status: Object) -> int:
+    """Of a run whose pod is gone."""
+    return (status.get("memberOf") or {}).get("order") or 0
 
 
 def _status(item: Object) -> TeamStatus:
@@ -279,6 +293,10 @@ def _led(item: Object) -> LedTeam:
         members=len(present),
         active=sum(stay.get("phase") == "ACTIVE" for stay in present),
     )
+
+
+def _leads(team: Key, spec: TeamSpec) -> set[Key]:
+    return {(team[0], spec.supervisor_ref.name)} if spec.supervisor_ref else set()
 
 
 def _time(text: str | None) -> datetime | None:

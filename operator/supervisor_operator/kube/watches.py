@@ -42,14 +42,15 @@ class Watches:
     ) -> None:
         beats = BeatBook(clock, on_beat)
         pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+        family = Family(supervisors, pods)
         self.world = World(
             pods=pods,
             heartbeats=Store(view_heartbeat, lambda beat: beat.owner),
             beats=beats,
             times=PodTimes(clock),
             storm=StormWatch(beats.count, clock),
-            family=Family(supervisors, pods),
-            teams=Teams(teams, supervisors, pods),
+            family=family,
+            teams=Teams(teams, supervisors, pods, family),
         )
         self._cluster = cluster
         self._supervisors = supervisors

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from supervisor_operator.api.v1alpha1.team_status import TeamOrder, TeamStatus
+from supervisor_operator.api.v1alpha1.team import TeamSpec
+from supervisor_operator.api.v1alpha1.team_status import (
+    MemberStatus,
+    OrderTrigger,
+    TeamOrder,
+    TeamStatus,
+)
+from supervisor_operator.core.observed import Refusal, RefusalKind
+from supervisor_operator.core.team.members import wanted_agents
+from supervisor_operator.core.team.observed import AgentView, TeamObserved
+from supervisor_operator.core.team.plan import plan_team
+from supervisor_operator.kube.report import dump_status
+from tests.support.sim import Sim
 from tests.support.team_sim import TeamSim, member
 
 ABC = ("crew-a", "crew-b", "crew-c")
@@ -101,6 +116,37 @@ def test_an_owned_supervisor_that_was_deleted_is_made_again() -> None:
     assert len([stay for stay in team.status.members or () if stay.left_at]) == 1
 
 
+def test_an_owned_supervisor_whose_spec_cannot_be_read_is_put_back() -> None:
+    team = crew()
+    team.agents["crew-a"].spec_json = {"agent": {"image": 3}, "restartRequest": "now"}
+    play(team.settle())
+    spec = team.agents["crew-a"].observe().spec
+    assert spec.agent is not None
+    assert (spec.agent.image, spec.restart_request) == ("a", "now")
+    assert team.phases() == dict.fromkeys(ABC, "ACTIVE")
+
+
+@pytest.mark.parametrize(
+    ("more", "taken", "culprit"),
+    [
+        ({"name": "x", "ref": {"name": "crew-a"}}, "crew-a is member a", "x"),
+        (member("a-1"), "crew-a-1 is member a-1", "a"),
+    ],
+    ids=["a ref to an owned one", "names that come to the same"],
+)
+def test_a_supervisor_that_is_two_members_is_the_first_ones(
+    more: dict[str, Any], taken: str, culprit: str
+) -> None:
+    members = [more, member("a", replicas=1)] if "template" in more else [member("a"), more]
+    team = play(TeamSim(*members, member("b"), restartStrategy="OneForAll").settle())
+    assert team.status.member_count == 2
+    assert team.condition("MembersResolved") == "False/NameConflict"
+    said = f"Supervisor {taken} already: rename or remove member {culprit}"
+    assert team.message("MembersResolved") == said
+    play(team.crash("crew-b"))
+    assert [len(sim.created) for sim in team.agents.values()] == [2, 2]
+
+
 def test_ref_members_are_assigned_without_ownership() -> None:
     team = TeamSim({"name": "x", "ref": {"name": "hello"}}, member("a")).settle()
     assert team.condition("MembersResolved") == "False/NotFound"
@@ -158,7 +204,7 @@ def test_rest_for_one_restarts_it_and_those_after_it() -> None:
     assert team.history == ["- crew-c-r1", "+ crew-b-r2", "+ crew-c-r2"]
 
 
-def test_the_trigger_counts_and_its_siblings_do_not() -> None:
+def test_counting_is_the_triggers_own_its_siblings_count_nothing() -> None:
     team = play(crew("OneForAll").crash("crew-b"))
     counted = {name: sim.status.restart_summary for name, sim in team.agents.items()}
     assert counted == {"crew-a": "0/3", "crew-b": "1/3", "crew-c": "0/3"}
@@ -166,7 +212,67 @@ def test_the_trigger_counts_and_its_siblings_do_not() -> None:
     assert set(reasons.values()) == {"GroupRestart"}
 
 
-def test_the_next_starts_only_when_the_one_before_is_active() -> None:
+def test_obey_stop_only_when_all_later_ones_have_ended() -> None:
+    team = crew("OneForAll").crash("crew-a")
+    assert [name for name in ABC if terminates(team, name)] == ["crew-c"]
+    team.wait(60)
+    assert [name for name in ABC if terminates(team, name)] == ["crew-c"], "however long it takes"
+    team._sync(team.agents["crew-c"]).remove()
+    assert [name for name in ABC if terminates(team.settle(), name)] == ["crew-b"]
+    assert team.pods() == ["crew-b-r1"], "nobody starts before all have ended"
+
+
+def terminates(team: TeamSim, name: str) -> bool:
+    return any(pod.terminating for pod in team.agents[name].pods.values())
+
+
+LEAVES: dict[str, Callable[[TeamSim], object]] = {
+    "removed from the list": lambda team: team.edit(members=[member("a"), member("b")]),
+    "deleted by hand": lambda team: team.delete("crew-c"),
+    "being deleted": lambda team: team.leaving.add("crew-c"),
+    "paused": lambda team: team.edit_agent("crew-c", operatingMode="Paused"),
+    "stopped": lambda team: team.edit_agent("crew-c", operatingMode="Stopped"),
+    "its parent is paused": lambda team: team.put_above("crew-c", "Paused"),
+}
+
+
+@pytest.mark.parametrize("how", LEAVES)
+def test_obey_goes_on_without_a_member_that_leaves_during_the_order(how: str) -> None:
+    team = crew("OneForAll").crash("crew-a")
+    LEAVES[how](team)
+    play(team.settle())
+    restarted = {name: team.agents[name].created for name in ABC[:2]}
+    assert restarted == {name: [f"{name}-r1", f"{name}-r2"] for name in ABC[:2]}
+
+
+def test_obey_start_waits_for_nobody_whose_pod_is_refused() -> None:
+    team = crew("OneForAll").crash("crew-c")
+    team.agents["crew-a"].refuse = Refusal(RefusalKind.CREATE, "the quota is full")
+    play(team)
+    assert team.phases() == {"crew-a": "SPAWNING", "crew-b": "ACTIVE", "crew-c": "ACTIVE"}
+    assert "crew-a is SPAWNING" in team.message("Ready")
+    team.agents["crew-a"].refuse = None
+    play(team)
+    assert team.phases() == dict.fromkeys(ABC, "ACTIVE")
+    assert [len(sim.created) for sim in team.agents.values()] == [2, 2, 2]
+
+
+def test_obey_is_no_matter_of_a_stamp_from_a_former_team() -> None:
+    team = play(crew("OneForAll").crash("crew-b"))
+    team.add("hello", {"agent": {"image": "a"}, "heartbeat": {"source": "None"}}).settle().start()
+    hello = team.agents["hello"]
+    hello.pods["hello-r1"] = replace(hello.pod, order=7)
+    team.history.clear()
+    members = [member(one) for one in "abc"]
+    play(team.edit(members=[*members, {"name": "x", "ref": {"name": "hello"}}]))
+    assert team.history == []
+    play(team.crash("crew-b"))
+    assert team.status.order is not None
+    assert team.status.order.id == 8
+    assert [sim.pod.order for sim in team.agents.values()] == [8, 8, 8, 8]
+
+
+def test_obey_start_only_when_the_one_before_is_active() -> None:
     team = crew("OneForAll").crash("crew-a").reap().wait(10)
     assert team.pods() == ["crew-a-r2"]
     team.wait(10)
@@ -175,30 +281,76 @@ def test_the_next_starts_only_when_the_one_before_is_active() -> None:
     assert team.pods() == ["crew-a-r2", "crew-b-r2"]
 
 
-def test_the_triggers_delay_is_kept() -> None:
+def test_obey_start_only_after_the_triggers_delay() -> None:
     team = crew("OneForAll").crash("crew-b").reap().wait(3)
     assert team.pods() == []
     team.wait(4)
     assert team.pods() == ["crew-a-r2"]
 
 
-@pytest.mark.parametrize("end", ["evicted", "deleted", "finished"])
-def test_uncounted_ends_concern_that_agent_alone(end: str) -> None:
-    team = crew("OneForAll")
-    sim = team._sync(team.agents["crew-b"])
-    match end:
-        case "evicted":
-            sim.change(phase="Failed", reason="Evicted", disrupted=True, running=False)
-        case "deleted":
-            sim.remove()
-        case _:
-            sim.exit(0)
+IGNORE = {"restart": {"exitCodes": [{"codes": [9], "action": "Ignore"}]}}
+
+
+def change_b(team: TeamSim, _: Sim) -> None:
+    new = {"agent": {"image": "new"}} | IGNORE
+    team.edit(members=[member(one, template=new if one == "b" else IGNORE) for one in "abc"])
+
+
+ENDS: dict[str, Callable[[TeamSim, Sim], object]] = {
+    "evicted": lambda _, sim: sim.change(phase="Failed", reason="Evicted", disrupted=True),
+    "deleted by hand": lambda _, sim: sim.remove(),
+    "finished": lambda _, sim: sim.exit(0),
+    "ignored": lambda _, sim: sim.exit(9),
+    "asked for": lambda _, sim: sim.edit(restartRequest="now"),
+    "a new template": change_b,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("orders", [0, 1])
+def test_group_failure_is_counted_other_ends_concern_that_agent_alone(
+    end: str, orders: int
+) -> None:
+    team = TeamSim(*(member(one, template=IGNORE) for one in "abc"), restartStrategy="OneForAll")
     play(team.settle())
-    assert team.status.order is None
-    assert team.agents["crew-a"].created == ["crew-a-r1"]
+    for _ in range(orders):
+        play(team.crash("crew-b"))
+    before = {name: list(sim.created) for name, sim in team.agents.items()}
+    ENDS[end](team, team._sync(team.agents["crew-b"]))
+    play(team.settle())
+    assert (team.status.order.id if team.status.order else 0) == orders
+    new = {name: sim.created[len(before[name]) :] for name, sim in team.agents.items()}
+    assert (new["crew-a"], len(new["crew-b"]), new["crew-c"]) == ([], end != "finished", [])
+    if new["crew-b"]:
+        assert team.agents["crew-b"].pod.run_reason != "GroupRestart"
 
 
-def test_an_order_is_in_status_before_anyone_acts() -> None:
+RESTING: dict[str, Callable[[TeamSim, Sim], object]] = {
+    "paused": lambda team, _: team.edit_agent("crew-c", operatingMode="Paused"),
+    "stopped": lambda team, _: team.edit_agent("crew-c", operatingMode="Stopped").reap(),
+    "finished": lambda _, sim: sim.exit(0),
+    "failed": lambda team, _: team.crash("crew-c"),
+    "under a parent that is paused": lambda team, _: team.put_above("crew-c", "Paused"),
+    "being deleted": lambda team, _: team.leaving.add("crew-c"),
+}
+
+
+@pytest.mark.parametrize("how", RESTING)
+def test_order_leaves_out_who_cannot_obey_and_waits_for_none_of_them(how: str) -> None:
+    once = {"restart": {"maxRestarts": 0}}
+    team = TeamSim(
+        *(member("a"), member("b"), member("c", template=once), member("d")),
+        restartStrategy="OneForAll",
+    )
+    play(team.settle())
+    RESTING[how](team, team._sync(team.agents["crew-c"]))
+    play(team.settle().crash("crew-b"))
+    assert team.status.order is not None
+    assert team.status.order.members == ["crew-a", "crew-b", "crew-d"]
+    assert [len(sim.created) for sim in team.agents.values()] == [2, 2, 1, 2]
+
+
+def test_order_is_in_status_before_anyone_acts() -> None:
     team = crew("OneForAll")
     team._sync(team.agents["crew-b"]).exit(3)
     plan = team.plan()
@@ -207,7 +359,7 @@ def test_an_order_is_in_status_before_anyone_acts() -> None:
     assert team.pods() == ["crew-a-r1", "crew-c-r1"]
 
 
-def test_a_failure_during_an_order_belongs_to_it() -> None:
+def test_covered_is_a_failure_during_an_order() -> None:
     team = crew("OneForAll").crash("crew-b").crash("crew-a")
     play(team)
     assert team.status.order is not None
@@ -215,7 +367,22 @@ def test_a_failure_during_an_order_belongs_to_it() -> None:
     assert {name: len(sim.created) for name, sim in team.agents.items()} == dict.fromkeys(ABC, 2)
 
 
-def test_a_failure_of_a_pod_of_the_order_leads_to_the_next_one() -> None:
+def test_covered_is_no_failure_whose_pod_is_gone_since() -> None:
+    team = play(crew("OneForAll", maxUnhealthy=3).crash("crew-b"))
+    team.edit(maxUnhealthy=0).crash("crew-c")
+    team._sync(team.agents["crew-c"]).remove()
+    team.settle().wait(30)
+    assert team.pods() == ["crew-a-r2", "crew-b-r2"], "held back by maxUnhealthy"
+    play(team.edit(maxUnhealthy=3))
+    assert team.status.order is not None
+    assert (team.status.order.id, team.status.order.trigger) == (
+        2,
+        OrderTrigger(supervisor="crew-c", pod_uid=team.status.order.trigger.pod_uid),  # type: ignore[union-attr]
+    )
+    assert team.agents["crew-c"].status.restart_summary == "1/3"
+
+
+def test_covered_is_no_failure_of_a_pod_that_the_order_started() -> None:
     team = crew("OneForAll").crash("crew-b").reap().wait(10).start("crew-a")
     play(team.crash("crew-a"))
     assert team.status.order is not None
@@ -247,7 +414,7 @@ def test_max_team_restarts_used_up_then_the_way_out() -> None:
     assert str(team.status.phase) == "ACTIVE"
 
 
-def test_the_members_own_budget_used_up_is_failed_without_an_order() -> None:
+def test_counting_own_budget_used_up_is_failed_without_an_order() -> None:
     team = TeamSim(
         member("a"),
         member("b", template={"restart": {"maxRestarts": 0}}),
@@ -288,6 +455,9 @@ def test_max_unhealthy_of_0_percent_is_legal_and_says_so() -> None:
     assert team.condition("RemediationAllowed") == "True/WithinLimit"
     team.crash("crew-a").wait(30)
     assert team.condition("RemediationAllowed") == "False/TooManyUnhealthy"
+    assert team.message("RemediationAllowed").endswith(
+        "maxUnhealthy 0%: nobody is restarted; crew-a"
+    )
     assert team.pods() == ["crew-b-r1", "crew-c-r1"]
 
 
@@ -301,15 +471,42 @@ def test_max_concurrent_restarts_gives_slots_in_list_order() -> None:
     assert team.pods() == ["crew-a-r2", "crew-b-r2"]
 
 
+def test_max_concurrent_restarts_waits_for_nobodys_long_back_off() -> None:
+    patient = {"restart": {"delaySeconds": 300}}
+    team = TeamSim(member("a", template=patient), member("b"), member("c"))
+    play(team.settle()).crash("crew-a").crash("crew-b").wait(10)
+    assert team.pods() == ["crew-b-r2", "crew-c-r1"]
+    team.start("crew-b").wait(300)
+    assert team.pods() == ["crew-a-r2", "crew-b-r2", "crew-c-r1"]
+
+
 @pytest.mark.parametrize(
     ("mode", "phase", "pods"), [("Paused", "PAUSED", 3), ("Stopped", "TERMINATED", 0)]
 )
-def test_the_teams_mode_overrides_its_members(mode: str, phase: str, pods: int) -> None:
+def test_effective_mode_of_a_team_overrides_its_members(mode: str, phase: str, pods: int) -> None:
     team = crew().edit(operatingMode=mode).reap()
     assert set(team.phases().values()) == {phase}
     assert (str(team.status.phase), len(team.pods())) == (phase, pods)
     play(team.edit(operatingMode="Running"))
     assert set(team.phases().values()) == {"ACTIVE"}
+
+
+@pytest.mark.parametrize(
+    ("own", "team", "above", "phase"),
+    [
+        ("Running", "Running", "Running", "ACTIVE"),
+        ("Paused", "Running", "Running", "PAUSED"),
+        ("Running", "Paused", "Running", "PAUSED"),
+        ("Running", "Running", "Paused", "PAUSED"),
+        ("Paused", "Stopped", "Running", "TERMINATED"),
+        ("Stopped", "Paused", "Running", "TERMINATED"),
+        ("Running", "Paused", "Stopped", "TERMINATED"),
+    ],
+)
+def test_effective_mode_is_the_strictest(own: str, team: str, above: str, phase: str) -> None:
+    found = crew().edit_agent("crew-b", operatingMode=own).put_above("crew-b", above)
+    found.edit(operatingMode=team).reap()
+    assert found.phases()["crew-b"] == phase
 
 
 def test_a_team_made_before_its_supervisor_waits_without_pods() -> None:
@@ -320,6 +517,16 @@ def test_a_team_made_before_its_supervisor_waits_without_pods() -> None:
     team.supervisor_there = True
     team.settle().start()
     assert team.phases() == {"crew-a": "ACTIVE"}
+
+
+def test_a_team_that_waits_for_its_supervisor_is_not_woken_by_an_agent_of_others() -> None:
+    team = TeamSim(
+        member("a"), {"name": "x", "ref": {"name": "hello"}}, supervisorRef={"name": "n"}
+    )
+    team.add("hello", {"agent": {"image": "a"}, "heartbeat": {"source": "None"}}).start()
+    team.supervisor_there, team.held = False, {"hello": "others"}
+    team.settle().wait(60)
+    assert team.pods() == ["hello-r1"]
 
 
 def test_a_living_team_given_a_supervisor_that_is_not_there_has_30_s_too() -> None:
@@ -407,6 +614,64 @@ def test_replicas_absent_one_two_and_one_again() -> None:
     assert team.agents["crew-a-1"].created == ["crew-a-1-r1"]
     left = [stay.supervisor for stay in team.status.members or () if stay.left_at]
     assert left == ["crew-a", "crew-a-2"]
+
+
+@pytest.mark.parametrize(
+    ("story", "phase", "ready"),
+    [
+        (lambda team: team, "ACTIVE", "True/MembersHealthy"),
+        (lambda team: team.crash("crew-a"), "ACTIVE", "False/Degraded"),
+        (lambda team: team.edit(operatingMode="Paused"), "PAUSED", "True/Paused"),
+        (lambda team: team.edit(operatingMode="Stopped"), "TERMINATED", "True/Stopped"),
+        (lambda team: [finish(team, name) for name in ABC], "TERMINATED", "True/Succeeded"),
+        (lambda team: [team.crash(name) for name in ABC], "SPAWNING", "Unknown/Starting"),
+        (lambda team: team.edit(members=[]), "ACTIVE", "True/NoChildren"),
+    ],
+)
+def test_phase_of_a_team(story: Callable[[TeamSim], object], phase: str, ready: str) -> None:
+    team = crew()
+    story(team)
+    team.settle().reap()
+    assert (str(team.status.phase), team.condition("Ready")) == (phase, ready)
+
+
+def finish(team: TeamSim, name: str) -> Sim:
+    return team._sync(team.agents[name]).exit(0)
+
+
+def test_phase_of_a_team_whose_members_all_failed() -> None:
+    once = {"restart": {"maxRestarts": 0}}
+    team = play(TeamSim(member("a", template=once), member("b", template=once)).settle())
+    team.crash("crew-a").crash("crew-b")
+    assert (str(team.status.phase), team.condition("Stalled")) == ("FAILED", "True/MembersFailed")
+
+
+def test_a_team_of_200_is_under_100_kib_however_long_its_words() -> None:
+    notes, now = {"notes": "n" * 3000}, TeamSim().wall
+    members = [
+        member(f"m{number:02}-{'x' * 40}", replicas=2, role="R" * 32, metadata=notes)
+        for number in range(100)
+    ]
+    spec = TeamSpec.model_validate({"members": members, "restartRequest": "now"})
+    wanted = wanted_agents("crew", spec)
+    gone = MemberStatus(
+        name="m" * 47, role="R" * 32, supervisor="s" * 52, agent_id="u" * 36, left_at=now
+    )
+    observed = TeamObserved(
+        name="crew",
+        namespace="default",
+        uid="uid",
+        generation=2,
+        spec=spec,
+        status=TeamStatus(observed_generation=1, members=[gone] * 50),
+        agents={
+            one.supervisor: AgentView(one.supervisor, "u" * 36, "uid", now, {}) for one in wanted
+        },
+    )
+    status = dump_status(plan_team(observed, now).status)
+    assert (len(status["members"]), len(status["order"]["members"])) == (250, 200)
+    assert len(json.dumps(status, separators=(",", ":"))) < 100 * 1024
+    assert [stay["metadata"] for stay in status["members"] if "metadata" in stay] == [notes] * 2
 
 
 def test_a_quiet_team_writes_nothing() -> None:

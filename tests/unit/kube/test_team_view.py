@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,10 +13,12 @@ from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.api.v1alpha1.team_status import TeamOrder, TeamStatus
 from supervisor_operator.core.observed import PodView
 from supervisor_operator.core.pods import view_pod
+from supervisor_operator.core.team.observed import AgentView
 from supervisor_operator.core.team.orders import Line, link_of
 from supervisor_operator.core.words import Label, Mark
 from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS
 from supervisor_operator.kube.customs import Customs
+from supervisor_operator.kube.family import Family, mode_of
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.teams import Teams, view_agent
 from tests.support.builders import a_supervisor, a_team
@@ -35,6 +38,10 @@ def a_member(run: int) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {}, "status": status}
 
 
+def view(item: dict[str, Any], pods: Collection[PodView]) -> AgentView:
+    return view_agent(item, pods, mode_of(item))
+
+
 def a_pod(run: int, order: int) -> PodView:
     metadata = {"name": f"crew-a-r{run}", "uid": f"pod-{run}", "labels": {Label.RUN: str(run)}}
     return view_pod({"metadata": metadata | {"annotations": {Mark.ORDER: str(order)}}})
@@ -52,7 +59,25 @@ def a_pod(run: int, order: int) -> PodView:
 def test_a_failure_is_the_teams_to_answer_until_there_is_a_newer_pod(
     pods: tuple[PodView, ...], *, waits: bool
 ) -> None:
-    assert view_agent(a_member(run=1), pods).waiting is waits
+    assert view(a_member(run=1), pods).waiting is waits
+
+
+@pytest.mark.parametrize(
+    ("pods", "order"),
+    [
+        ((a_pod(1, order=3), a_pod(2, order=4)), 4),
+        ((a_pod(1, order=3),), 5),
+        ((), 5),
+        ((a_pod(3, order=6),), 6),
+    ],
+    ids=["its pod tells", "only an older pod is kept", "its pod is gone", "status is behind"],
+)
+def test_the_order_of_the_newest_run_is_known_when_its_pod_is_gone(
+    pods: tuple[PodView, ...], order: int
+) -> None:
+    item = a_member(run=2)
+    item["status"]["memberOf"] = {"team": "crew", "member": "a", "order": 5}
+    assert view(item, pods).order == order
 
 
 def test_a_new_pod_is_not_up_by_what_status_says_of_the_one_before() -> None:
@@ -61,10 +86,10 @@ def test_a_new_pod_is_not_up_by_what_status_says_of_the_one_before() -> None:
     now = datetime(2026, 11, 18, 13, tzinfo=UTC)
     order = TeamOrder(id=1, time=now, reason="MemberFailed", members=["crew-a", "crew-b"])
     spec = TeamSpec.model_validate({"restartStrategy": "OneForAll"})
-    second = replace(view_agent(a_member(run=1), ()), name="crew-b")
+    second = replace(view(a_member(run=1), ()), name="crew-b")
 
     def may_start(*pods: PodView) -> bool:
-        agents = (view_agent(item, pods), second)
+        agents = (view(item, pods), second)
         line = Line(spec, TeamStatus(order=order), agents, now)
         return link_of(line, "crew-b", team="crew", member="b", role="MEMBER").may_start
 
@@ -77,9 +102,9 @@ def test_a_restart_holds_its_slot_before_status_tells_of_it() -> None:
     item = a_member(run=1)
     item["status"] |= {"lastRestartTime": "2026-11-18T12:00:00Z", "restarts": 0}
     pod = replace(a_pod(2, order=0), restarts=1)
-    second = replace(view_agent(a_member(run=1), ()), name="crew-b")
+    second = replace(view(a_member(run=1), ()), name="crew-b")
     now = datetime(2026, 11, 18, 13, tzinfo=UTC)
-    line = Line(TeamSpec(), TeamStatus(), (view_agent(item, [pod]), second), now)
+    line = Line(TeamSpec(), TeamStatus(), (view(item, [pod]), second), now)
     assert not link_of(line, "crew-b", team="crew", member="b", role="MEMBER").has_slot
 
 
@@ -101,13 +126,33 @@ def a_claim(team: str, *, joined: str = "", created: str = "12:00:00") -> dict[s
     return stored(item, created, {"members": stays} if joined else {})
 
 
+@pytest.mark.parametrize("mode", ["Paused", "Stopped"])
+def test_the_mode_of_a_member_is_that_of_its_parent_too(mode: str) -> None:
+    supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))
+    pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+    family = Family(supervisors, pods)
+    teams = Teams(items, supervisors, pods, family)
+    team = a_claim("crew")
+    items.take(None, team)
+    teams.note(("default", "crew"))
+    for name, spec in (("boss", {}), ("hello", {"parentRef": {"name": "boss"}})):
+        supervisors.take(None, stored(a_supervisor(name, **spec), "12:00:00", {}))
+        family.note(("default", name))
+    assert teams.observe(("default", "crew"), team).agents["hello"].mode == "Running"
+    boss = stored(a_supervisor("boss", operatingMode=mode), "12:00:00", {})
+    boss["metadata"] |= {"resourceVersion": "2", "generation": 2}
+    supervisors.take("MODIFIED", boss)
+    assert teams.observe(("default", "crew"), team).agents["hello"].mode == mode
+
+
 def holder(*claims: dict[str, Any], member_of: str = "") -> str | None:
     """The team that `hello` belongs to."""
     supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))
     status = {"memberOf": {"team": member_of}} if member_of else {}
     hello = stored(a_supervisor("hello"), "12:00:00", status)
     supervisors.take(None, hello)
-    teams = Teams(items, supervisors, Store(view_pod, lambda pod: pod.owner))
+    pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+    teams = Teams(items, supervisors, pods, Family(supervisors, pods))
     for claim in claims:
         items.take(None, claim)
         teams.note(("default", claim["metadata"]["name"]))

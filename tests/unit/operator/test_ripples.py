@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from supervisor_operator.kube.cluster import SUPERVISORS
+from supervisor_operator.core.observed import PodView
+from supervisor_operator.core.pods import view_pod
+from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS
 from supervisor_operator.kube.customs import Customs
-from supervisor_operator.queue import WorkQueue
+from supervisor_operator.kube.family import Family
+from supervisor_operator.kube.observe import World
+from supervisor_operator.kube.store import Store
+from supervisor_operator.kube.teams import Teams
+from supervisor_operator.queue import Key, WorkQueue
 from supervisor_operator.ripples import ROLL_UP_SECONDS, Ripples
+from tests.support.builders import a_supervisor, a_team
+
+
+def stored(item: dict[str, Any]) -> dict[str, Any]:
+    name = item["metadata"]["name"]
+    more = {"namespace": "default", "uid": f"uid-of-{name}", "resourceVersion": "1"}
+    return item | {"metadata": {"name": name} | more}
+
 
 pytestmark = pytest.mark.looptime
 
@@ -22,13 +39,15 @@ class Above:
 
     def __init__(self) -> None:
         self.queue = WorkQueue()
-        customs = Customs(SUPERVISORS, lambda _: None)
-        self.ripples = Ripples(self.queue, customs, lambda: datetime(2026, 11, 18, tzinfo=UTC))
+        self.customs = Customs(SUPERVISORS, lambda _: None)
+        self.ripples = Ripples(self.queue, self.customs, lambda: datetime(2026, 11, 18, tzinfo=UTC))
         self.looks: list[float] = []
+        self.keys: list[Key] = []
 
     async def run(self) -> None:
         while True:
             key = await self.queue.get()
+            self.keys.append(key)
             self.looks.append(round(asyncio.get_running_loop().time(), 1))
             self.queue.done(key)
 
@@ -48,6 +67,26 @@ async def looks_after(*, urgent: bool = False) -> list[float]:
     await asyncio.sleep(3 * ROLL_UP_SECONDS)
     worker.cancel()
     return above.looks
+
+
+async def test_a_team_tells_its_members_at_once_and_who_leads_it_now_and_then() -> None:
+    above = Above()
+    supervisors, teams = above.customs, Customs(TEAMS, lambda _: None)
+    pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+    found = Teams(teams, supervisors, pods, Family(supervisors, pods))
+    above.ripples.world = cast("World", SimpleNamespace(teams=found))
+    for name in ("boss", "hello"):
+        supervisors.take(None, stored(a_supervisor(name)))
+    ref = {"name": "x", "ref": {"name": "hello"}}
+    teams.take(None, stored(a_team("crew", members=[ref], supervisorRef={"name": "boss"})))
+    worker = asyncio.create_task(above.run())
+    for _ in range(12):
+        above.ripples.on_team(("default", "crew"))
+        await asyncio.sleep(0.5)
+    await asyncio.sleep(3 * ROLL_UP_SECONDS)
+    worker.cancel()
+    looked_at = Counter(key[1] for key in above.keys)
+    assert looked_at == {"crew": 12, "hello": 12, "boss": 3}
 
 
 async def test_the_first_at_once_then_one_per_period() -> None:

@@ -93,6 +93,8 @@ class MemberOf(WireModel):
     """Name of the member in it."""
     role: Word | None = None
     """Role of the member."""
+    order: int | None = None
+    """Number of the team's order that the newest run was started under."""
 
 
 class LedTeam(WireModel):
@@ -162,7 +164,7 @@ class SupervisorStatus(WireModel):
     member_of: MemberOf | None = None
     """The team this agent belongs to."""
     teams: Annotated[list[LedTeam], Field(max_length=100)] | None = None
-    """Teams this Supervisor leads."""
+    """Teams this Supervisor leads, the first 100 by name."""
     total_teams: int | None = None
     """Number of teams it leads."""
     total_members: int | None = None

@@ -57,7 +57,7 @@ class MemberStatus(WireModel):
     left_at: AwareDatetime | None = None
     """When it left; absent while it belongs to the team."""
     metadata: FreeForm | None = None
-    """Notes from spec."""
+    """Notes from spec, as long as those of all entries together take no more than 8 KiB."""
 
 
 class TeamStatus(WireModel):

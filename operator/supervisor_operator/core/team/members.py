@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import ValidationError
 
 from supervisor_operator.api.v1alpha1.meta import GROUP, VERSION
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
@@ -28,7 +31,24 @@ class Wanted:
 
 
 def wanted_agents(team: str, spec: TeamSpec) -> tuple[Wanted, ...]:
-    return tuple(agent for member in spec.members for agent in _agents(team, spec, member))
+    """One per Supervisor: where two members come to the same, it is the first one's."""
+    found: dict[str, Wanted] = {}
+    for member in spec.members:
+        content = None if member.ref else _member_spec(spec, member)
+        for name in _supervisors(team, member):
+            wanted = Wanted(name, member.name, member.role, member.metadata, content)
+            found.setdefault(name, wanted)
+    return tuple(found.values())
+
+
+def doubles(team: str, spec: TeamSpec) -> Iterator[tuple[str, str, str]]:
+    """Supervisors that are wanted twice: name, the member that has it, the one that has not."""
+    holders: dict[str, str] = {}
+    for member in spec.members:
+        for name in _supervisors(team, member):
+            if name in holders:
+                yield name, holders[name], member.name
+            holders.setdefault(name, member.name)
 
 
 def leads_itself(spec: TeamSpec, wanted: tuple[Wanted, ...]) -> bool:
@@ -37,15 +57,13 @@ def leads_itself(spec: TeamSpec, wanted: tuple[Wanted, ...]) -> bool:
     return ref is not None and any(one.supervisor == ref.name for one in wanted)
 
 
-def _agents(team: str, spec: TeamSpec, member: Member) -> list[Wanted]:
+def _supervisors(team: str, member: Member) -> list[str]:
     if member.ref:
-        return [Wanted(member.ref.name, member.name, member.role, member.metadata)]
-    content = _member_spec(spec, member)
+        return [member.ref.name]
     base = f"{team}-{member.name}"
-    names = [base]
-    if member.replicas is not None:
-        names = [f"{base}-{number}" for number in range(1, member.replicas + 1)]
-    return [Wanted(name, member.name, member.role, member.metadata, content) for name in names]
+    if member.replicas is None:
+        return [base]
+    return [f"{base}-{number}" for number in range(1, member.replicas + 1)]
 
 
 def _member_spec(spec: TeamSpec, member: Member) -> Json:
@@ -64,32 +82,25 @@ def _member_spec(spec: TeamSpec, member: Member) -> Json:
 
 def has_drifted(agent: AgentView, wanted: Wanted) -> bool:
     """Compared as models with defaults filled in; fields of whoever is on call do not count."""
-    if wanted.spec is None or _is_same_text(agent.spec, wanted.spec):
+    if wanted.spec is None:
         return False
-    now = SupervisorSpec.model_validate(agent.spec)
-    return now != _put_back(now, wanted.spec)
-
-
-def _is_same_text(now: Json, wanted: Json) -> bool:
-    """The quick answer, right in almost every pass; a no means only: compare with care."""
-    return now.keys() - wanted.keys() <= ON_CALL and all(
-        now.get(field) == value for field, value in wanted.items()
-    )
+    aim = put_back(agent, wanted)
+    # Equal as text is the quick answer, right in almost every pass.
+    return agent.spec != aim and _read(agent.spec) != _read(aim)
 
 
 def put_back(agent: AgentView, wanted: Wanted) -> Json:
     """The spec as the template wants it, with what belongs to whoever is on call left alone."""
-    now = SupervisorSpec.model_validate(agent.spec)
-    spec = _put_back(now, wanted.spec or {})
-    return spec.model_dump(by_alias=True, mode="json", exclude_none=True)
+    kept = {field: agent.spec[field] for field in ON_CALL & agent.spec.keys()}
+    return kept | (wanted.spec or {})
 
 
-def _put_back(now: SupervisorSpec, wanted: Json) -> SupervisorSpec:
-    spec = SupervisorSpec.model_validate(wanted)
-    kept = {"restart_request": now.restart_request}
-    if "operatingMode" not in wanted:
-        kept["operating_mode"] = now.operating_mode
-    return spec.model_copy(update=kept)
+def _read(spec: Json) -> SupervisorSpec | None:
+    """None where it is not a Supervisor's any more, whatever somebody made of it."""
+    try:
+        return SupervisorSpec.model_validate(spec)
+    except ValidationError:
+        return None
 
 
 def build_supervisor(observed: TeamObserved, wanted: Wanted) -> Json:

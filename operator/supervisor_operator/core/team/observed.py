@@ -16,15 +16,6 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class PodStamp:
-    """A pod of an agent, and the order under which it was started."""
-
-    run: int
-    order: int
-    finished: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AgentView:
     """A Supervisor as its team sees it."""
 
@@ -34,7 +25,10 @@ class AgentView:
     created: datetime
     spec: Json
     resource_version: str = ""
+    leaving: bool = False
+    """Being deleted: it takes no orders any more."""
     mode: OperatingMode = OperatingMode.RUNNING
+    """The strictest of its own and of those above it; not its team's."""
     phase: Phase | None = None
     health: Health | None = None
     restarts: int = 0
@@ -44,21 +38,24 @@ class AgentView:
     waiting: bool = False
     """A counted failure is on record, and what follows is the team's to say."""
     backing_off: bool = False
+    refused: bool = False
+    """Its pod may not be made at present, whoever asks for it."""
+    unreadable: bool = False
+    """Its spec cannot be read, so that its pod is left alone."""
     next_restart: datetime | None = None
     last_restart: datetime | None = None
     """None also where a new pod is there and status does not tell of it yet."""
     pod_uid: str = ""
     startup_seconds: int = 120
-    pods: tuple[PodStamp, ...] = ()
+    order: int = 0
+    """The order that its newest run was started under."""
+    unfinished_order: int | None = None
+    """The order of the pod that is not finished; None: there is none."""
 
     @property
-    def order(self) -> int:
-        """The order that its newest pod was started under."""
-        return max(self.pods, key=lambda pod: pod.run).order if self.pods else 0
-
-    @property
-    def unfinished_order(self) -> int | None:
-        return next((pod.order for pod in self.pods if not pod.finished), None)
+    def can_obey(self) -> bool:
+        is_able = not (self.finished or self.leaving or self.unreadable)
+        return is_able and self.mode is OperatingMode.RUNNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from supervisor_operator.core.team.observed import AgentView
 
 FAILURE = "MemberFailed"
 REQUEST = "RestartRequested"
+SOON = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,13 @@ class Line:
 
     @property
     def order_id(self) -> int:
-        """The number in force; where status was wiped, the highest that a pod carries."""
-        stamps = [agent.order for agent in self.agents]
-        return max([self.order.id if self.order else 0, *stamps])
+        """The number in force; where status was wiped, the highest that an agent carries."""
+        return self.order.id if self.order else self.highest_stamp
+
+    @property
+    def highest_stamp(self) -> int:
+        """Of all agents; one that was assigned may bring a higher one from its former team."""
+        return max((agent.order for agent in self.agents), default=0)
 
     @property
     def ordered(self) -> tuple[AgentView, ...]:
@@ -47,7 +52,7 @@ class Line:
         names = self.order.members if self.order else []
         by_name = {agent.name: agent for agent in self.agents}
         found = (by_name[name] for name in names if name in by_name)
-        return tuple(agent for agent in found if agent.mode is OperatingMode.RUNNING)
+        return tuple(agent for agent in found if agent.can_obey)
 
     @property
     def is_group(self) -> bool:
@@ -116,8 +121,8 @@ def _is_old(agent: AgentView, order: int) -> bool:
 
 
 def _is_up(agent: AgentView, line: Line) -> bool:
-    """ACTIVE under this order, ended for good, or given its time to start."""
-    if agent.failed or agent.finished:
+    """ACTIVE under this order, given its time to start, or past help: nobody waits for that."""
+    if agent.failed or agent.finished or agent.refused:
         return True
     if agent.order < line.order_id:
         return False
@@ -154,8 +159,14 @@ def _has_slot(line: Line, me: AgentView | None) -> bool:
         return True
     most = line.spec.max_concurrent_restarts
     taken = [agent for agent in line.agents if _is_restarting(agent, line)]
-    queue = [*taken, *(agent for agent in line.agents if agent.backing_off and agent not in taken)]
+    queue = [*taken, *(agent for agent in line.agents if _wants_a_pod(agent, line))]
     return me not in queue[most:] if me in queue else len(taken) < most
+
+
+def _wants_a_pod(agent: AgentView, line: Line) -> bool:
+    """Soon at least: those behind it in the list do not wait for a long back-off to end."""
+    due = agent.next_restart or line.now
+    return agent.backing_off and due <= line.now + SOON
 
 
 def _is_restarting(agent: AgentView, line: Line) -> bool:
@@ -173,9 +184,7 @@ def next_order(line: Line) -> TeamOrder | None:
         and request != line.status.handled_restart_request
         and line.status.observed_generation > 0
     ):
-        return _order(
-            line, [agent.name for agent in line.agents if _can_obey(agent)], REQUEST, None
-        )
+        return _order(line, [agent.name for agent in line.agents if agent.can_obey], REQUEST, None)
     if not line.is_group or line.is_exhausted or not is_allowed(line):
         return None
     triggers = [agent for agent in line.agents if calls_for_order(agent, line)]
@@ -183,7 +192,7 @@ def next_order(line: Line) -> TeamOrder | None:
         return None
     first = min(line.agents.index(agent) for agent in triggers)
     start = first if line.spec.restart_strategy is RestartStrategy.REST_FOR_ONE else 0
-    names = {agent.name for agent in line.agents[start:] if _can_obey(agent) and not agent.failed}
+    names = {agent.name for agent in line.agents[start:] if agent.can_obey and not agent.failed}
     pending = {agent.name for agent in line.ordered if agent.order < line.order_id}
     members = [agent.name for agent in line.agents if agent.name in names | pending]
     trigger = line.agents[first]
@@ -199,13 +208,9 @@ def calls_for_order(agent: AgentView, line: Line) -> bool:
     return not (agent in line.ordered and agent.order < line.order_id)
 
 
-def _can_obey(agent: AgentView) -> bool:
-    return agent.mode is OperatingMode.RUNNING and not agent.finished
-
-
 def _order(line: Line, members: list[str], reason: str, trigger: OrderTrigger | None) -> TeamOrder:
     return TeamOrder(
-        id=line.order_id + 1,
+        id=max(line.order_id, line.highest_stamp) + 1,
         time=line.now.replace(microsecond=0),
         reason=reason,
         trigger=trigger,

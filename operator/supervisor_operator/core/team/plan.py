@@ -15,6 +15,7 @@ from supervisor_operator.core.team.events import team_notes
 from supervisor_operator.core.team.members import (
     Wanted,
     build_supervisor,
+    doubles,
     has_drifted,
     leads_itself,
     put_back,
@@ -98,8 +99,7 @@ def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime)
         return spec.operating_mode
     gone = _resolved(observed)
     was_there = gone is not None and gone.reason != Reason.SUPERVISOR_NOT_FOUND
-    is_alive = any(agent.unfinished_order is not None for agent in observed.agents.values())
-    if not was_there and not is_alive:
+    if not was_there and not _is_alive(observed, wanted):
         return OperatingMode.STOPPED  # it never was there: wait for it without pods
     is_gone = (
         gone is not None
@@ -108,6 +108,12 @@ def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime)
     )
     stopped = OperatingMode.STOPPED if is_gone else OperatingMode.RUNNING
     return strictest([spec.operating_mode, stopped])
+
+
+def _is_alive(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> bool:
+    """An agent of ours runs, whoever else's may."""
+    ours = (observed.agents[one.supervisor] for one in wanted if belongs(observed, one))
+    return any(agent.unfinished_order is not None for agent in ours)
 
 
 def _resolved(observed: TeamObserved) -> Condition | None:
@@ -122,6 +128,9 @@ def _age(condition: Condition, now: datetime) -> float:
 
 
 def _obstacles(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Iterator[Obstacle]:
+    for name, holder, other in doubles(observed.name, observed.spec):
+        text = f"Supervisor {name} is member {holder} already: rename or remove member {other}"
+        yield Obstacle(name, Reason.NAME_CONFLICT, text)
     for one in wanted:
         name, agent = one.supervisor, observed.agents.get(one.supervisor)
         if one.spec is None and agent is None:
@@ -147,7 +156,7 @@ def _actions(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Iterator[Tea
             reason = f"member {one.member} differs from its template"
             yield PutBackSupervisor(agent, put_back(agent, one), reason)
     for name, agent in observed.agents.items():
-        if agent.owner == observed.uid and name not in made:
+        if agent.owner == observed.uid and name not in made and not agent.leaving:
             yield DeleteSupervisor(agent, "no longer a member")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -11,13 +12,14 @@ from supervisor_operator.api.v1alpha1.team_status import MemberStatus, TeamOrder
 from supervisor_operator.core.conditions import Said, update_conditions
 from supervisor_operator.core.team.members import Wanted, leads_itself
 from supervisor_operator.core.team.observed import AgentView, Obstacle, TeamObserved
-from supervisor_operator.core.team.orders import REQUEST, Line, is_allowed
-from supervisor_operator.core.telling import tell_children
+from supervisor_operator.core.team.orders import REQUEST, Line, is_allowed, is_unhealthy
+from supervisor_operator.core.telling import tell_children, tell_names
 from supervisor_operator.core.tree import ChildView, RollUp, roll_up
 from supervisor_operator.core.words import Reason, TeamCondition
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
 LEFT_KEPT = 50
+METADATA_ROOM = 8 * 1024
 PHASES = {
     RollUp.EMPTY: (Phase.ACTIVE, TRUE, Reason.NO_CHILDREN),
     RollUp.STARTING: (Phase.SPAWNING, UNKNOWN, Reason.STARTING),
@@ -90,7 +92,15 @@ def _members(
             current.append(_member(one, agent, joined))
     left = [stay for stay in old.members or () if stay.left_at is not None]
     left += [stay.model_copy(update={"left_at": now}) for stay in stays.values()]
-    return [*current, *left[-LEFT_KEPT:]]
+    return list(_with_room([*current, *left[-LEFT_KEPT:]]))
+
+
+def _with_room(stays: list[MemberStatus]) -> Iterator[MemberStatus]:
+    """Each agent repeats the notes of its member: those that would make the status large go."""
+    room = METADATA_ROOM
+    for stay in stays:
+        room -= len(json.dumps(stay.metadata)) if stay.metadata else 0
+        yield stay if room >= 0 or not stay.metadata else stay.model_copy(update={"metadata": None})
 
 
 def _member(wanted: Wanted, agent: AgentView, joined: datetime | None) -> MemberStatus:
@@ -176,7 +186,8 @@ def _said_allowed(line: Line) -> Said:
     if is_allowed(line):
         return Said(kind, TRUE, Reason.WITHIN_LIMIT)
     limit = line.spec.max_unhealthy
-    text = f"more members are unhealthy than maxUnhealthy {limit}: nobody is restarted"
+    unwell = tell_names(agent.name for agent in line.agents if is_unhealthy(agent, line))
+    text = f"more members are unhealthy than maxUnhealthy {limit}: nobody is restarted; {unwell}"
     return Said(kind, FALSE, Reason.TOO_MANY_UNHEALTHY, text)
 
 
