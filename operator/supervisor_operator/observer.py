@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from supervisor_operator.core.plan import Plan
 from supervisor_operator.core.words import EventReason
-from supervisor_operator.kube.cluster import Object
+from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS, Object
 from supervisor_operator.queue import Key
 from supervisor_operator.reconcile import Observer
 from supervisor_operator.telemetry.metrics import Metrics
 
-SUPERVISOR = "Supervisor"
+
+def kind_of(key: Key) -> str:
+    """The kind of a key's object; without a word on it, it is a Supervisor."""
+    return key[2] if len(key) > len(("namespace", "name")) else SUPERVISORS.kind
 
 
 class FanOut:
@@ -37,8 +40,7 @@ class MetricsObserver:
 
     def passed(self, _item: Object, plan: Plan, seconds: float) -> None:
         metrics = self._metrics
-        metrics.reconcile_total.labels(SUPERVISOR, "ok").inc()
-        metrics.reconcile_seconds.labels(SUPERVISOR).observe(seconds)
+        self._count(SUPERVISORS.kind, seconds)
         for note in plan.notes:
             if note.reason is EventReason.UNRESPONSIVE:
                 metrics.verdicts_total.labels(note.cause).inc()
@@ -46,8 +48,15 @@ class MetricsObserver:
             elif note.reason is EventReason.RESTARTED:
                 metrics.restarts_total.labels(note.cause).inc()
 
-    def failed(self, _key: Key, error: Exception) -> None:
-        self._metrics.reconcile_total.labels(SUPERVISOR, type(error).__name__).inc()
+    def team_passed(self, seconds: float) -> None:
+        self._count(TEAMS.kind, seconds)
 
-    def gone(self, _key: Key) -> None:
-        self._metrics.reconcile_total.labels(SUPERVISOR, "gone").inc()
+    def failed(self, key: Key, error: Exception) -> None:
+        self._metrics.reconcile_total.labels(kind_of(key), type(error).__name__).inc()
+
+    def gone(self, key: Key) -> None:
+        self._metrics.reconcile_total.labels(kind_of(key), "gone").inc()
+
+    def _count(self, kind: str, seconds: float) -> None:
+        self._metrics.reconcile_total.labels(kind, "ok").inc()
+        self._metrics.reconcile_seconds.labels(kind).observe(seconds)

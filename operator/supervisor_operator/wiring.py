@@ -72,7 +72,8 @@ class Operator:
         )
         self._ripples.world = self._watches.world
         self.board = SnapshotBoard(wall_clock)
-        self._observer = FanOut(MetricsObserver(metrics), self.board)
+        self._counting = MetricsObserver(metrics)
+        self._observer = FanOut(self._counting, self.board)
         teller = Storyteller(cluster, settings.identity, self._clock, wall_clock)
         self._reconciler = Reconciler(self._build_parts(teller))
         self._team_reconciler = TeamReconciler(self._build_team_parts(teller))
@@ -162,7 +163,10 @@ class Operator:
 
     async def _reconcile(self, key: Key) -> Outcome:
         if key[2:] == (TEAMS.kind,):
-            return await self._team_reconciler.reconcile(key[:2])
+            begun = self._clock()
+            outcome = await self._team_reconciler.reconcile(key[:2])
+            self._counting.team_passed(self._clock() - begun)
+            return outcome
         return await self._reconciler.reconcile(key)
 
     def _postpone(self, key: Key) -> float | None:

@@ -13,7 +13,7 @@ from supervisor_operator.errors import (
     NotFoundError,
     QueueClosedError,
 )
-from supervisor_operator.kube.cluster import SUPERVISORS
+from supervisor_operator.observer import kind_of
 from supervisor_operator.queue import Key, WorkQueue
 from supervisor_operator.reconcile import NotYetError, Observer, Outcome
 
@@ -27,9 +27,8 @@ Reconcile = Callable[[Key], Awaitable[Outcome]]
 
 
 def name_of(key: Key) -> str:
-    """A key as people call its object; without a kind it is a Supervisor."""
-    kind = key[2] if len(key) > len(("namespace", "name")) else SUPERVISORS.kind
-    return f"{kind} {key[0]}/{key[1]}"
+    """A key as people call its object."""
+    return f"{kind_of(key)} {key[0]}/{key[1]}"
 
 
 async def work(queue: WorkQueue, reconcile: Reconcile, observer: Observer) -> None:

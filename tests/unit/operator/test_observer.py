@@ -50,6 +50,15 @@ def test_every_observer_hears_of_every_pass(metrics: Metrics) -> None:
         assert sample(metrics, "reconcile_total", kind="Supervisor", result=result) == 1
 
 
+def test_passes_over_teams_are_counted_as_such(metrics: Metrics) -> None:
+    observer = MetricsObserver(metrics)
+    observer.team_passed(0.5)
+    observer.failed((*KEY, "SupervisorTeam"), TransientError("no answer"))
+    for result in ("ok", "TransientError"):
+        assert sample(metrics, "reconcile_total", kind="SupervisorTeam", result=result) == 1
+    assert sample(metrics, "reconcile_seconds_sum", kind="SupervisorTeam") == 0.5
+
+
 def test_a_verdict_is_counted_by_its_cause_and_timed_from_the_deadline(metrics: Metrics) -> None:
     note = Note(EventReason.UNRESPONSIVE, "silent", cause="HeartbeatsMissed")
     MetricsObserver(metrics).passed(ITEM, a_plan(note, overdue=0.25), 0.5)
