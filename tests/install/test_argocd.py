@@ -144,8 +144,12 @@ def test_the_config_map_has_the_scripts() -> None:
 
 
 @pytest.mark.parametrize("file", ["argocd/application.yaml", "flux/sync.yaml"])
-def test_samples_name_folders_that_exist(file: str) -> None:
-    items = list(yaml.safe_load_all((GITOPS / file).read_text()))
-    paths = [item["spec"].get("path") or item["spec"]["source"]["path"] for item in items]
-    assert len(paths) == 2
-    assert all((CHECKOUT / path).is_dir() for path in paths)
+def test_samples_bring_the_operator_and_then_the_agents(file: str) -> None:
+    operator, agents = yaml.safe_load_all((GITOPS / file).read_text())
+    paths = [one["spec"].get("path") or one["spec"]["source"]["path"] for one in (operator, agents)]
+    assert Path(paths[0]) == Path("manifests/overlays/cluster")
+    assert (CHECKOUT / paths[0]).is_dir()
+    assert Path(paths[1]) == Path("agents"), "a folder of the user's own"
+    wave = operator["metadata"].get("annotations", {}).get("argocd.argoproj.io/sync-wave")
+    names = [one["name"] for one in agents["spec"].get("dependsOn", ())]
+    assert wave == "-1" or names == [operator["metadata"]["name"]]
