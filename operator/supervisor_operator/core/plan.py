@@ -146,9 +146,7 @@ def _ended_for_good(case: Case) -> Decision | None:
     outcome = case.outcome
     if outcome is None:
         return None
-    link = case.observed.team
-    ordered = link is not None and link.is_request and is_covered(case)
-    if case.is_released or ordered:
+    if case.is_released or _is_asked_back(case):
         decision = kept(case, State.STARTING, "Starting again")
         fresh = case.ledger.forgive()
         return replace(
@@ -162,6 +160,12 @@ def _ended_for_good(case: Case) -> Decision | None:
     if outcome.type is OutcomeType.FINISHED:
         return kept(case, State.FINISHED, f"Finished in run {outcome.run}")
     return _given_up(case, outcome.reason)
+
+
+def _is_asked_back(case: Case) -> bool:
+    """By restartRequest of its team, when its turn comes."""
+    link = case.observed.team
+    return link is not None and link.is_request and link.may_start and is_covered(case)
 
 
 def _given_up(case: Case, reason: str) -> Decision:

@@ -440,6 +440,18 @@ def test_restart_request_of_the_team_restarts_all_once_outside_the_budget() -> N
     assert {name: len(sim.created) for name, sim in team.agents.items()} == dict.fromkeys(ABC, 2)
 
 
+def test_restart_request_of_the_team_brings_a_failed_member_back_when_its_turn_comes() -> None:
+    never = {"restart": {"policy": "Never"}}
+    team = TeamSim(member("a"), member("b"), member("c", template=never))
+    play(team.settle()).crash("crew-c")
+    team.edit(restartRequest="again")
+    assert team.phases()["crew-c"] == "FAILED", "b runs still, a comes first"
+    assert [name for name in ABC if terminates(team, name)] == ["crew-b"]
+    play(team)
+    assert [sim.created[-1] for sim in team.agents.values()] == [f"{name}-r2" for name in ABC]
+    assert team.phases() == dict.fromkeys(ABC, "ACTIVE")
+
+
 def test_max_unhealthy_holds_restarts_back() -> None:
     team = crew(maxUnhealthy=1).crash("crew-a").crash("crew-b")
     play(team)
