@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from supervisor_api.limits import BodyLimit, SecurityHeaders
 from supervisor_api.problems import MEDIA_TYPE, add_problem_handlers
-from supervisor_api.routes import stream, supervisors, teams
+from supervisor_api.routes import page, stream, supervisors, teams
 from supervisor_api.service import Service, TheService
 from supervisor_operator.settings import version
 
@@ -48,6 +48,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(_routes(), prefix=PREFIX)
     app.include_router(_probes())
+    app.include_router(page.router)
     add_problem_handlers(app)
     app.add_middleware(BodyLimit, limit=service.settings.max_body_bytes)
     app.add_middleware(SecurityHeaders)

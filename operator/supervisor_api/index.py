@@ -9,8 +9,9 @@ from typing import Any
 
 from supervisor_api.feed import Feed
 from supervisor_api.keeping import Kept, keep_supervisor, keep_team
+from supervisor_api.rhythm import Rhythm, Stroke
 from supervisor_operator.core.health.subject import Beat
-from supervisor_operator.core.words import MANAGED_SELECTOR
+from supervisor_operator.core.words import MANAGED_SELECTOR, Label
 from supervisor_operator.kube.cluster import (
     HEARTBEATS,
     SUPERVISORS,
@@ -39,6 +40,7 @@ class Index:
         self.supervisors: Store[Kept] = Store(keep_supervisor, lambda kept: kept.uid)
         self.teams: Store[Kept] = Store(keep_team, lambda kept: kept.uid)
         self.beats: Store[Beat] = Store(self._keep_beat, lambda beat: beat.pod_uid)
+        self.rhythm = Rhythm()
         self._cluster = cluster
         self._clock = clock
         self._wall = wall
@@ -48,7 +50,7 @@ class Index:
             for resource, store, selector, on_change in (
                 (SUPERVISORS, self.supervisors, "", self._on_supervisor),
                 (TEAMS, self.teams, "", _ignore),
-                (HEARTBEATS, self.beats, MANAGED_SELECTOR, _ignore),
+                (HEARTBEATS, self.beats, MANAGED_SELECTOR, self._on_beat),
             )
         ]
 
@@ -97,8 +99,18 @@ class Index:
         kept = self.supervisors.get(key)
         if kept is None:
             self.feed.drop(key)
+            self.rhythm.drop(key)
         else:
             self.feed.put(kept)
+
+    def _on_beat(self, _kind: str, item: Object) -> None:
+        metadata = item["metadata"]
+        namespace, pod = metadata["namespace"], metadata["name"]
+        beat = self.beats.get((namespace, pod))
+        if beat and beat.time:
+            agent = (metadata.get("labels") or {}).get(Label.SUPERVISOR, "")
+            sequence = item["status"].get("sequence") or 0
+            self.rhythm.put((namespace, agent), Stroke(beat.time, pod, sequence))
 
     def _reflector(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from supervisor_operator.api.v1alpha1.team_status import TeamStatus
-from supervisor_operator.core.health.assess import NOT_SEEN
+from supervisor_operator.core.health.assess import judge
 from supervisor_operator.core.health.level import level_of, team_level
 from supervisor_operator.core.health.report import Level
 from supervisor_operator.core.health.subject import Subject
@@ -117,13 +117,19 @@ def _shown(item: Object, level: Level) -> dict[str, Any]:
 
 def _brief(subject: Subject, level: Level) -> dict[str, Any]:
     status, spec, ready = subject.status, subject.spec, subject.ready
+    _, reason, cause, step = judge(subject, UNSEEN.time)
+    is_silent = level is not Level.HEALTHY and status.last_heartbeat_time
     return {
         "id": subject.uid,
         "namespace": subject.namespace,
         "name": subject.name,
         "level": level,
-        "reason": subject.reason or NOT_SEEN,
-        "cause": ready.message if ready else "The operator has not looked at it yet",
+        "reason": reason,
+        "cause": cause,
+        "nextStep": step.text,
+        "since": _text(ready.last_transition_time if ready else subject.created),
+        # Of a healthy agent it would change with each beat, and wake every reader.
+        "lastBeat": _text(status.last_heartbeat_time) if is_silent else None,
         "mode": spec.operating_mode,
         "generation": subject.generation,
         "phase": status.phase,
@@ -134,3 +140,7 @@ def _brief(subject: Subject, level: Level) -> dict[str, Any]:
         "parent": spec.parent_ref.name if spec.parent_ref else None,
         "team": status.member_of.team if status.member_of else None,
     }
+
+
+def _text(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

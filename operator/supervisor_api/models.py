@@ -170,6 +170,12 @@ class Brief(WireModel):
     """Cause as one word."""
     cause: str
     """Cause in words."""
+    next_step: str
+    """What to do now, in words."""
+    since: AwareDatetime | None = None
+    """Since when it is ready, or is not."""
+    last_beat: AwareDatetime | None = None
+    """When an agent that is not HEALTHY beat last, as the operator wrote it."""
     mode: OperatingMode
     """What its own spec wants."""
     generation: int
@@ -199,6 +205,56 @@ class SnapshotOut(WireModel):
     """Give it as Last-Event-ID to read what happens from here on."""
     supervisors: list[Brief]
     """The agents, by namespace and name."""
+
+
+class BeatSeen(WireModel):
+    """One beat."""
+
+    time: AwareDatetime
+    """When the agent beat."""
+    pod: str
+    """The pod it ran in."""
+
+
+class Beats(WireModel):
+    """The latest beats of one agent, as this process saw them come."""
+
+    now: AwareDatetime
+    """The time of this answer."""
+    since: AwareDatetime
+    """Beats before that are not told."""
+    interval_seconds: int = 0
+    """Seconds between two beats; 0 where no beats are expected."""
+    allowed: int = 0
+    """Beats that may be missed; one more is UNRESPONSIVE."""
+    beats: list[BeatSeen] = Field(default_factory=list)
+    """Beats, the oldest first."""
+    missed: list[AwareDatetime] = Field(default_factory=list)
+    """When one was due and did not come."""
+
+
+class EventSeen(WireModel):
+    """One Event."""
+
+    time: AwareDatetime
+    """When it happened last."""
+    type: str
+    """Normal or Warning."""
+    reason: str
+    """Cause as one word."""
+    note: str
+    """Cause in words."""
+    about: str
+    """Kind and name of the object."""
+    count: int
+    """How often it happened."""
+
+
+class Story(WireModel):
+    """The Events about one Supervisor and its newest pod."""
+
+    events: list[EventSeen]
+    """Events, the latest first; the API server keeps them for an hour unless told otherwise."""
 
 
 class FieldProblem(WireModel):

@@ -54,6 +54,7 @@ def build() -> None:
         for program in packages.UNPACKED:
             packages.unpacked(program)
         packages.need_packages()
+        packages.need_browser()
         images.build(paths["pause"])
 
 

@@ -49,6 +49,18 @@ def need_packages() -> None:
         raise ClusterError(f"{', '.join(still)}: installed, but the programs are not there")
 
 
+def need_browser() -> str:
+    """Where Chromium is; installed where that is possible."""
+    if find("chromium") is None:
+        if shutil.which("apt-get") is None or os.geteuid():
+            raise ClusterError("chromium is needed: install it, then try again")
+        _install(["chromium"])
+    found = find("chromium")
+    if found is None:
+        raise ClusterError("chromium: installed, but the program is not there")
+    return found
+
+
 def missing_packages(needed: Iterable[str] = tuple(NEEDED)) -> list[str]:
     return sorted({NEEDED[program] for program in needed if find(program) is None})
 

@@ -213,8 +213,9 @@ def api_kubeconfig(cluster: Cluster, folder: Path) -> Path:
 
 
 def allow_in_namespace(kubectl: Kubectl, account: str) -> None:
-    """All that can be done to our kinds in this namespace; pods, since agents are pods."""
-    kubectl("create", "role", account, "--verb=*", f"--resource={OURS},pods,pods/log")
+    """All that can be done to our kinds here; pods, since agents are pods; their Events."""
+    kinds = f"{OURS},pods,pods/log,events.events.k8s.io"
+    kubectl("create", "role", account, "--verb=*", f"--resource={kinds}")
     subject = f"--serviceaccount={kubectl.namespace}:{account}"
     kubectl("create", "rolebinding", account, f"--role={account}", subject)
 

@@ -16,6 +16,7 @@ from supervisor_api.models import (
     SupervisorPage,
     TeamsOfSupervisor,
 )
+from supervisor_api.routes import history
 from supervisor_api.routes.shared import (
     ABSENT,
     CLASH,
@@ -44,6 +45,7 @@ TheTarget = Annotated[Target, Depends(get_target)]
 finder = Finder(SUPERVISORS)
 many = APIRouter(tags=["supervisors"], responses=PROBLEMS)
 one = APIRouter(tags=["supervisors"], responses=PROBLEMS | ABSENT)
+one.include_router(history.router)
 
 
 @many.post("/supervisors", status_code=201, response_model=SupervisorOut, responses=ABSENT | CLASH)

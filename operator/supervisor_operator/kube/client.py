@@ -24,6 +24,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import GoneError
 from supervisor_operator.kube.cluster import (
+    EVENTS,
     HEARTBEATS,
     LEASES,
     PODS,
@@ -141,6 +142,11 @@ class KubeCluster:
         if not metadata_only:
             _name_kind(found.items, resource)
         return found
+
+    async def events_about(self, namespace: str, uid: str) -> tuple[Object, ...]:
+        query = {"fieldSelector": f"regarding.uid={uid}"}
+        call = Call("list", EVENTS.plural, _path(EVENTS, namespace), query)
+        return tuple((await self._pages(call, {"limit": str(_PAGE)}, as_it_is)).items)
 
     @asynccontextmanager
     async def watch(

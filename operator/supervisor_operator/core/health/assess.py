@@ -31,7 +31,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 def assess(subject: Subject, now: datetime, beat: Beat | None = None) -> HealthReport:
-    level, reason, cause, step = _judge(subject, now, beat)
+    level, reason, cause, step = judge(subject, now, beat)
     status = subject.status
     return HealthReport(
         id=subject.uid,
@@ -53,7 +53,10 @@ def assess(subject: Subject, now: datetime, beat: Beat | None = None) -> HealthR
     )
 
 
-def _judge(subject: Subject, now: datetime, beat: Beat | None) -> tuple[Level, str, str, Step]:
+def judge(
+    subject: Subject, now: datetime, beat: Beat | None = None
+) -> tuple[Level, str, str, Step]:
+    """Level, reason, cause, and the next step; of the time only its commands may tell."""
     ready, level = subject.ready, level_of(subject)
     if ready is None:
         cause = "The operator has not looked at it yet"
