@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import secrets
 import signal
 import socket
@@ -20,6 +21,7 @@ from supervisor_api.app import create_app
 from supervisor_api.feed import Feed
 from supervisor_api.index import Index
 from supervisor_api.limits import Rate
+from supervisor_api.patience import PatientProtocol
 from supervisor_api.service import Service
 from supervisor_api.settings import PROGRAM, Settings, read_settings
 from supervisor_operator.clock import wall_clock
@@ -38,15 +40,23 @@ _log = logging.getLogger("supervisor_api")
 def main(argv: Sequence[str] | None = None) -> int:
     settings = read_settings(sys.argv[1:] if argv is None else argv)
     configure(OperatorSettings(log_format=settings.log_format, log_level=settings.log_level))
+    _allow_many_connections()
     try:
-        asyncio.run(_run(settings))
+        return asyncio.run(_run(settings))
     except (ClusterError, OSError) as error:
         _log.error("%s", error)
         return 1
-    return 0
 
 
-async def _run(settings: Settings) -> None:
+def _allow_many_connections() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = 2 * PatientProtocol.most
+    if resource.RLIM_INFINITY != soft < enough:
+        most = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+async def _run(settings: Settings) -> int:
     kubeconfig = str(settings.kubeconfig) if settings.kubeconfig else None
     async with (
         open_cluster(kubeconfig, agent=PROGRAM) as cluster,
@@ -55,7 +65,7 @@ async def _run(settings: Settings) -> None:
         service = make_service(settings, cluster, strangers)
         filling = asyncio.create_task(service.index.run())
         try:
-            await _serve(settings, service)
+            return await _serve(settings, service, filling)
         finally:
             filling.cancel()
             await asyncio.gather(filling, return_exceptions=True)
@@ -73,7 +83,8 @@ def make_service(settings: Settings, cluster: KubeCluster, strangers: KubeCluste
     )
 
 
-async def _serve(settings: Settings, service: Service) -> None:
+async def _serve(settings: Settings, service: Service, filling: asyncio.Task[None]) -> int:
+    """Until it is told to end, or the index ends, which it never should: then start anew."""
     listening = socket.create_server(
         (settings.host, settings.port),
         family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
@@ -84,6 +95,8 @@ async def _serve(settings: Settings, service: Service) -> None:
     _log.info("%s %s on %s://%s:%d", PROGRAM, version(), scheme, settings.host, port)
     config = uvicorn.Config(
         create_app(service),
+        http=PatientProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -93,7 +106,13 @@ async def _serve(settings: Settings, service: Service) -> None:
         ssl_certfile=str(settings.tls_cert) if settings.tls_cert else None,
         ssl_keyfile=str(settings.tls_key) if settings.tls_key else None,
     )
-    await _Server(config, service.index.feed).serve(sockets=[listening])
+    server = _Server(config, service.index.feed)
+    filling.add_done_callback(lambda _: server.end())
+    await server.serve(sockets=[listening])
+    if filling.done():
+        _log.error("the index ended", exc_info=filling.exception())
+        return 1
+    return 0
 
 
 class _Server(uvicorn.Server):
@@ -109,11 +128,14 @@ class _Server(uvicorn.Server):
         """Uvicorn's own would raise the signal again, and the process end as if it was killed."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._end, number)
+            loop.add_signal_handler(number, self._obey, number)
         yield
 
-    def _end(self, number: signal.Signals) -> None:
+    def _obey(self, number: signal.Signals) -> None:
         _log.info("ending after %s", number.name)
+        self.end()
+
+    def end(self) -> None:
         self._feed.close()
         self.should_exit = True
 

@@ -32,6 +32,14 @@ class Message:
     frame: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who follows, and which namespace; None for all."""
+
+    who: bytes
+    namespace: str | None
+
+
 class Feed:
     def __init__(self, epoch: str, *, held: int = HELD, waiting: int = WAITING) -> None:
         self.epoch = epoch
@@ -43,7 +51,7 @@ class Feed:
         self._order: list[Key] = []
         self._ring: deque[Message] = deque(maxlen=held)
         self._forgotten: Place = (0, ALL)
-        self._readers: dict[Subscription[Message], str | None] = {}
+        self._readers: dict[Subscription[Message], Reader] = {}
         self._taken: dict[str | None, bytes] = {}
 
     def put(self, kept: Kept) -> None:
@@ -77,7 +85,8 @@ class Feed:
             )
             head = pack({"version": self.version, "eventId": self.event_id})[:-1]
             found = head + b',"supervisors":[' + briefs + b"]}"
-            self._taken[namespace] = found
+            if briefs or namespace is None:  # who asks for made-up names fills no memory
+                self._taken[namespace] = found
         return found
 
     @property
@@ -88,10 +97,15 @@ class Feed:
     def readers(self) -> int:
         return len(self._readers)
 
-    def follow(self, namespace: str | None, after: str | None) -> Subscription[Message]:
+    def readers_of(self, who: bytes) -> int:
+        return sum(reader.who == who for reader in self._readers.values())
+
+    def follow(
+        self, namespace: str | None, after: str | None, who: bytes = b""
+    ) -> Subscription[Message]:
         """Events from now on, or all after this id; those that are not held any more are a gap."""
         found = Subscription[Message](self._waiting, self._leave)
-        self._readers[found] = namespace
+        self._readers[found] = Reader(who, namespace)
         place = self._place(after) if after else (self.version, ALL)
         if place is None or place < self._forgotten:
             found.push_gap(Gap(self.version))
@@ -126,9 +140,9 @@ class Feed:
         if len(self._ring) == self._ring.maxlen:
             self._forgotten = self._ring[0].place
         self._ring.append(message)
-        for reader, namespace in self._readers.items():
-            if namespace in {None, kept.key[0]}:
-                reader.push(message, Gap(self.version))
+        for subscription, reader in self._readers.items():
+            if reader.namespace in {None, kept.key[0]}:
+                subscription.push(message, Gap(self.version))
 
     def _frame(self, kind: EventType, number: int, kept: Kept) -> bytes:
         head = pack({"type": kind, "version": self.version})[:-1]

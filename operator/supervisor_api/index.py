@@ -44,9 +44,10 @@ class Index:
         self._cluster = cluster
         self._clock = clock
         self._wall = wall
+        self._namespaces = frozenset(namespaces)
         self._reflectors = [
             self._reflector(resource, store, selector, on_change, namespace)
-            for namespace in namespaces
+            for namespace in self._namespaces
             for resource, store, selector, on_change in (
                 (SUPERVISORS, self.supervisors, "", self._on_supervisor),
                 (TEAMS, self.teams, "", _ignore),
@@ -73,6 +74,10 @@ class Index:
                 return f"nothing was heard of {resource.plural} for {silence:.0f} s"
         return None
 
+    def covers(self, namespace: str | None) -> bool:
+        """Whether objects of this namespace would be here; of None all that are here."""
+        return namespace is None or not self._namespaces.isdisjoint({None, namespace})
+
     def store_of(self, resource: Resource) -> Store[Kept]:
         return self.supervisors if resource is SUPERVISORS else self.teams
 
@@ -82,8 +87,9 @@ class Index:
     def put(self, resource: Resource, item: Object) -> Kept:
         """Take the answer to a caller's write, so that the next read shows it."""
         store, metadata = self.store_of(resource), item["metadata"]
-        store.put(item)
         key: Key = (metadata["namespace"], metadata["name"])
+        if self.covers(key[0]):  # nobody would ever tell us of its end
+            store.put(item)
         kept = store.get(key)
         if kept and kept.uid == metadata["uid"]:
             if resource is SUPERVISORS:

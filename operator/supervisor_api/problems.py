@@ -74,6 +74,7 @@ def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ClusterError, _answer_cluster)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(RecursionError, _answer_deep)
     app.add_exception_handler(Exception, _answer_bug)
 
 
@@ -136,8 +137,12 @@ async def _answer_http(_request: Request, error: Exception) -> Response:
     return respond(problem, error.headers)
 
 
+async def _answer_deep(_request: Request, _error: Exception) -> Response:
+    return respond(field_error("body", "…", "nest it less deeply").problem)
+
+
 async def _answer_bug(request: Request, error: Exception) -> Response:
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    _log.error("%s %r failed", request.method, request.url.path, exc_info=error)
     fix = "This is a bug: please report it with the log of the management API."
     return respond(
         Problem(title="Internal Server Error", status=500, detail="see the log", fix=fix)

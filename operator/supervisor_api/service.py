@@ -14,7 +14,7 @@ from supervisor_api.access import TOKEN, Access, Caller, Question
 from supervisor_api.index import Index
 from supervisor_api.keeping import Kept
 from supervisor_api.limits import Rate
-from supervisor_api.problems import ProblemError
+from supervisor_api.problems import ProblemError, field_error
 from supervisor_api.settings import Settings
 from supervisor_operator.errors import NotFoundError
 from supervisor_operator.kube.cluster import Resource
@@ -33,7 +33,10 @@ class Service:
     rate: Rate
     wall: Callable[[], datetime]
 
-    def check_index(self) -> None:
+    def check_index(self, namespace: str | None = None) -> None:
+        if not self.index.covers(namespace):
+            fix = "this management API was started for other namespaces (--namespace)"
+            raise field_error("query.namespace", namespace, fix)
         if why := self.index.unwell():
             raise ProblemError(
                 503, f"the index is not whole: {why}", "Try again in a moment.", headers=RETRY

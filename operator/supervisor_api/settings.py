@@ -26,6 +26,7 @@ class Settings:
     burst: int = 100
     max_body_bytes: int = 1024 * 1024
     max_streams: int = 1000
+    max_streams_per_token: int = 50
     stream_seconds: float = 15.0
     log_format: LogFormat = "text"
     log_level: LogLevel = "info"
@@ -46,6 +47,7 @@ def read_settings(argv: Sequence[str]) -> Settings:
         burst=words.burst,
         max_body_bytes=words.max_body_bytes,
         max_streams=words.max_streams,
+        max_streams_per_token=words.max_streams_per_token,
         stream_seconds=words.stream_seconds,
         log_format=words.log_format,
         log_level=words.log_level,
@@ -101,6 +103,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_at_least(0),
         default=default.max_streams,
         help="readers of /events at once (default: %(default)d)",
+    )
+    add(
+        "--max-streams-per-token",
+        type=_at_least(0),
+        default=default.max_streams_per_token,
+        help="of these with the same token (default: %(default)d)",
     )
     add(
         "--stream-seconds",

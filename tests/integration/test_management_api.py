@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from supervisor_operator.core.states import State
+from tests.cluster.certificates import Authority
 from tests.conftest import Tier
 from tests.support.builders import AGENT, a_supervisor
 from tests.support.health_stories import STORIES, told
@@ -19,6 +22,7 @@ from tests.support.kubectl import Kubectl
 from tests.support.management import (
     Caller,
     Json,
+    allow_everything,
     allow_in_namespace,
     api_kubeconfig,
     install_api,
@@ -29,6 +33,8 @@ from tests.support.management import (
 )
 
 SPEC: Json = {"agent": AGENT}
+DEPTH = 3000
+WIDE = ("supervisors", "teams", "snapshot", "events")
 
 
 class Desk:
@@ -154,17 +160,29 @@ def test_an_id_never_means_the_next_object_of_the_same_name(desk: Desk) -> None:
     assert desk.kubectl.get("sup", "hello")["spec"]["operatingMode"] == "Running"
 
 
-def test_orders_asked_twice_are_asked_once(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("order", "body", "field", "value"),
+    [
+        ("pause", None, "operatingMode", "Paused"),
+        ("resume", None, "operatingMode", "Running"),
+        ("stop", None, "operatingMode", "Stopped"),
+        ("start", None, "operatingMode", "Running"),
+        ("restart", None, "restartRequest", "restart of run 3"),
+        ("restart", {"request": "2026-11-18 fixed"}, "restartRequest", "2026-11-18 fixed"),
+    ],
+)
+def test_an_order_given_twice_is_written_once(
+    desk: Desk, order: str, body: Json | None, field: str, value: str
+) -> None:
     address = f"/api/v1/supervisors/{desk.make('hello')['id']}"
-    versions = [
-        desk.caller.ask("POST", f"{address}/pause").json["resourceVersion"] for _ in range(2)
-    ]
-    assert versions[0] == versions[1]
-    words = {"request": "2026-11-18 fixed"}
-    first = desk.caller.ask("POST", f"{address}/restart", words).json
-    second = desk.caller.ask("POST", f"{address}/restart", words).json
-    assert first["spec"]["restartRequest"] == "2026-11-18 fixed"
-    assert first["resourceVersion"] == second["resourceVersion"]
+    patch = json.dumps({"status": {"run": 3}})
+    desk.kubectl("patch", "sup", "hello", "--subresource=status", "--type=merge", "-p", patch)
+    if value == "Running":
+        desk.caller.ask("POST", f"{address}/stop")
+    before = desk.kubectl.get("sup", "hello")["metadata"]["resourceVersion"]
+    first, second = (desk.caller.ask("POST", f"{address}/{order}", body).json for _ in range(2))
+    assert first["spec"][field] == value
+    assert before != first["resourceVersion"] == second["resourceVersion"]
 
 
 def test_members_come_and_go_and_nobody_is_lost_when_many_come_at_once(desk: Desk) -> None:
@@ -228,11 +246,17 @@ def test_a_snapshot_that_is_known_is_not_sent_again(desk: Desk) -> None:
     assert desk.caller.get(path, **{"If-None-Match": '"old"'}).status == 200
 
 
-def test_a_stream_ends_with_the_right_to_it(desk: Desk) -> None:
-    with desk.caller.stream(f"/api/v1/events?{desk.query}") as stream:
-        stream.until("ready")
+def test_a_stream_ends_with_the_right_to_it_or_with_the_token(desk: Desk) -> None:
+    token = make_account(desk.kubectl, "revoked")
+    allow_in_namespace(desk.kubectl, "revoked")
+    other, path = Caller(desk.caller.port, token), f"/api/v1/events?{desk.query}"
+    with desk.caller.stream(path) as one, other.stream(path) as another:
+        for stream in (one, another):
+            stream.until("ready")
         desk.kubectl("delete", "rolebinding", "clerk")
-        assert stream.next() is None, "the answer of the API server is remembered for 5 s only"
+        desk.kubectl("delete", "serviceaccount", "revoked")
+        for stream in (one, another):
+            assert stream.next() is None, "the API server's answer is remembered for 5 s only"
 
 
 def test_headers_and_limits(kubectl: Kubectl, access: Path, tmp_path: Path) -> None:
@@ -252,12 +276,49 @@ def test_headers_and_limits(kubectl: Kubectl, access: Path, tmp_path: Path) -> N
             assert answer.headers[name] == value
         assert "set-cookie" not in answer.headers
         assert "server" not in answer.headers
-        long = caller.ask("POST", "/api/v1/supervisors", {"name": "x" * 2000})
-        assert (long.status, long.json["detail"]) == (413, "the body is longer than 1000 bytes")
+        chunked = iter([b'{"name":"', *[b"x" * 500] * 4, b'"}'])
+        for body in (b"x" * 2000, chunked):
+            kind = {"Content-Type": "application/json"}
+            long = caller.ask("POST", "/api/v1/supervisors", body, kind)
+            assert (long.status, long.json["detail"]) == (413, "the body is longer than 1000 bytes")
         full = caller.get(f"/api/v1/events?namespace={kubectl.namespace}")
         assert (full.status, full.headers["retry-after"]) == (503, "30")
         until(lambda: caller.get(path).status == 429)
         assert int(caller.get(path).headers["retry-after"]) >= 1
+
+
+def test_an_api_for_one_namespace_knows_no_other(
+    kubectl: Kubectl, access: Path, tmp_path: Path
+) -> None:
+    """What is written elsewhere is written, and leaves nothing behind that would never go."""
+    token = make_account(kubectl, "boss")
+    allow_everything(kubectl, "boss")
+    with serving(access, tmp_path, f"--namespace={kubectl.namespace}") as api:
+        caller = Caller(api.port, token)
+        for namespace in ("default", kubectl.namespace):
+            body = {"name": kubectl.namespace, "namespace": namespace, "spec": SPEC}
+            assert caller.ask("POST", "/api/v1/supervisors", body).status == 201
+        everything = caller.get("/api/v1/supervisors").json
+        elsewhere = [caller.get(f"/api/v1/{what}?namespace=default") for what in WIDE]
+    kubectl("delete", "sup", kubectl.namespace, "--namespace=default")
+    kubectl("delete", "clusterrolebinding", f"{kubectl.namespace}-boss")
+    assert [one["namespace"] for one in everything["items"]] == [kubectl.namespace]
+    assert [one.status for one in elsewhere] == [422] * len(WIDE)
+    assert "started for other namespaces" in elsewhere[0].json["fix"]
+
+
+def test_it_speaks_https(kubectl: Kubectl, access: Path, tmp_path: Path) -> None:
+    token = make_account(kubectl, "clerk")
+    allow_in_namespace(kubectl, "clerk")
+    authority = Authority(tmp_path / "pki")
+    pair = authority.issue("server", "supervisor-api", sans=["127.0.0.1"])
+    flags = (f"--tls-cert={pair.certificate}", f"--tls-key={pair.key}")
+    trust = ssl.create_default_context(cafile=str(authority.ca))
+    with serving(access, tmp_path, *flags, trust=trust) as api:
+        caller = Caller(api.port, token, trust)
+        assert caller.get(f"/api/v1/snapshot?namespace={kubectl.namespace}").status == 200
+        with pytest.raises((ConnectionError, http.client.BadStatusLine)):
+            Caller(api.port, token).get("/healthz")
 
 
 def test_our_own_certificate_lends_nobody_its_rights(kubectl: Kubectl, tmp_path: Path) -> None:
@@ -291,6 +352,22 @@ def test_an_unknown_address_is_a_problem_too(port: int) -> None:
         answer = Caller(port).ask(method, path)
         assert answer.status == status
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_an_object_nested_without_end_hides_no_other(desk: Desk) -> None:
+    """Python's own limit for JSON is far below the API server's."""
+    deep = "x"
+    item = json.dumps(a_supervisor("deep", config={"deep": deep}))
+    text = item.replace(json.dumps(deep), '{"a":' * DEPTH + "1" + "}" * DEPTH)
+    desk.kubectl("create", "-f", "-", stdin=text)
+    page = f"/api/v1/supervisors?{desk.query}"
+    until(lambda: desk.caller.get(page).json["total"] == 1)
+    desk.make("after")
+    body = (b'{"spec":{"config":' + b'{"a":' * DEPTH + b"1" + b"}" * DEPTH) + b"}}"
+    kind = {"Content-Type": "application/json"}
+    changed = desk.caller.ask("PATCH", f"{desk.here}/supervisors/after", body, kind)
+    assert changed.status == 200, changed.body[:200]
+    assert desk.caller.ask("DELETE", f"{desk.here}/supervisors/deep").status == 204
 
 
 def test_its_manifests_are_accepted(access: Path, kubectl: Kubectl) -> None:

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import ssl
 import subprocess
 import sys
 import time
@@ -46,6 +47,8 @@ class Caller:
 
     port: int
     token: str | None = None
+    trust: ssl.SSLContext | None = None
+    """For HTTPS."""
 
     def ask(
         self,
@@ -80,9 +83,13 @@ class Caller:
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         known = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         content = body
-        if body is not None and not isinstance(body, bytes):
+        if isinstance(body, dict | list):
             content, known["Content-Type"] = json.dumps(body), "application/json"
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        line = (
+            http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=self.trust)
+            if self.trust
+            else http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        )
         line.request(method, path, content, known | (headers or {}))
         return line, line.getresponse()
 
@@ -113,7 +120,10 @@ class Stream:
 
 
 class ApiProcess:
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str) -> None:
+    def __init__(
+        self, kubeconfig: Path, log: Path, *flags: str, trust: ssl.SSLContext | None = None
+    ) -> None:
+        self._trust = trust
         self._log_file = log
         self._command = [
             *(sys.executable, "-m", "supervisor_api", f"--kubeconfig={kubeconfig}", "--port=0"),
@@ -151,7 +161,7 @@ class ApiProcess:
             return False
         self.port = int(found[1])
         try:
-            return Caller(self.port).get("/readyz").status == http.client.OK
+            return Caller(self.port, trust=self._trust).get("/readyz").status == http.client.OK
         except ConnectionError:
             return False
 
@@ -173,8 +183,10 @@ def until(condition: Callable[[], bool], seconds: float = READY_SECONDS) -> None
 
 
 @contextmanager
-def serving(kubeconfig: Path, folder: Path, *flags: str) -> Iterator[ApiProcess]:
-    process = ApiProcess(kubeconfig, folder / "api.log", *flags)
+def serving(
+    kubeconfig: Path, folder: Path, *flags: str, trust: ssl.SSLContext | None = None
+) -> Iterator[ApiProcess]:
+    process = ApiProcess(kubeconfig, folder / "api.log", *flags, trust=trust)
     try:
         process.start()
         yield process

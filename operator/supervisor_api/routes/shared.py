@@ -23,13 +23,28 @@ from supervisor_operator.kube.store import Key
 
 JSON = "application/json"
 LIMIT = 500
+
+
+def header(name: str, words: str) -> dict[str, Any]:
+    """A header of an answer, as OpenAPI describes it."""
+    return {name: {"description": words, "schema": {"type": "string"}}}
+
+
+LATER = header("Retry-After", "Seconds to wait before the next try")
+MADE: dict[int | str, dict[str, Any]] = {
+    201: {"headers": header("Location", "Address of what was made, by its UID")}
+}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     401: {"model": Problem, "description": "No token, or one that the API server refuses"},
     403: {"model": Problem, "description": "Not allowed, in the API server's words"},
     413: {"model": Problem, "description": "The request is too long"},
     422: {"model": Problem, "description": "A field is wrong"},
-    429: {"model": Problem, "description": "Too many requests"},
-    503: {"model": Problem, "description": "The API server or the index is not there"},
+    429: {"model": Problem, "description": "Too many requests", "headers": LATER},
+    503: {
+        "model": Problem,
+        "description": "The API server or the index is not there",
+        "headers": LATER,
+    },
 }
 ABSENT: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "There is no such object"}
@@ -128,7 +143,7 @@ class Choice:
 async def list_page(
     service: Service, caller: Caller, resource: Resource, choice: Choice
 ) -> Response:
-    service.check_index()
+    service.check_index(choice.namespace)
     await service.access.require(caller, Question("list", resource, choice.namespace))
     shown, total, more = choice.page(service.index.store_of(resource).values())
     head = {"total": total} | ({"continue": more} if more else {})

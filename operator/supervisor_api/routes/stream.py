@@ -15,24 +15,26 @@ from supervisor_api.feed import Message, frame
 from supervisor_api.keeping import pack
 from supervisor_api.models import SnapshotOut
 from supervisor_api.problems import ProblemError
-from supervisor_api.routes.shared import JSON, PROBLEMS, OneNamespace
+from supervisor_api.routes.shared import JSON, PROBLEMS, OneNamespace, header
 from supervisor_api.service import Service, TheCaller, TheService
 from supervisor_operator.errors import ClusterError
 from supervisor_operator.kube.cluster import SUPERVISORS
 from supervisor_operator.subscription import Gap, Subscription
 
 STREAM = "text/event-stream"
-STUCK_SECONDS = 30.0
-"""A reader that takes nothing for so long is gone."""
 
 router = APIRouter(tags=["stream"], responses=PROBLEMS)
+TAG = header("ETag", "Changes with the version; give it as If-None-Match")
 Tag = Annotated[str | None, Header(max_length=256)]
 
 
 @router.get(
     "/snapshot",
     response_model=SnapshotOut,
-    responses={304: {"description": "Nothing has changed since the version of If-None-Match"}},
+    responses={
+        200: {"headers": TAG},
+        304: {"description": "Nothing has changed since If-None-Match", "headers": TAG},
+    },
 )
 async def get_snapshot(
     service: TheService,
@@ -41,7 +43,7 @@ async def get_snapshot(
     if_none_match: Tag = None,
 ) -> Response:
     """All agents at one moment. Its ETag is its version."""
-    service.check_index()
+    service.check_index(namespace)
     await service.access.require(caller, Question("list", SUPERVISORS, namespace))
     feed = service.index.feed
     headers = {"ETag": f'"{feed.event_id}"', "Cache-Control": "private, no-cache"}
@@ -62,19 +64,22 @@ async def get_events(
     last_event_id: Tag = None,
 ) -> Response:
     """What changes, as server-sent events; `gap` means: take a snapshot and come back."""
-    service.check_index()
+    service.check_index(namespace)
     question = Question("watch", SUPERVISORS, namespace)
     await service.access.require(caller, question)
-    feed = service.index.feed
-    if feed.readers >= service.settings.max_streams:
-        raise ProblemError(
-            503,
-            f"all {feed.readers} streams are taken",
-            "Try again later, or poll /snapshot.",
-            headers={"Retry-After": "30"},
-        )
-    reader = feed.follow(namespace, last_event_id)
+    _check_room(service, caller)
+    reader = service.index.feed.follow(namespace, last_event_id, caller.digest)
     return EventStream(reader, _frames(service, caller, question, reader))
+
+
+def _check_room(service: Service, caller: Caller) -> None:
+    feed, settings = service.index.feed, service.settings
+    fix, wait = "End one of them, or poll /snapshot.", {"Retry-After": "30"}
+    if feed.readers >= settings.max_streams:
+        raise ProblemError(503, f"all {feed.readers} streams are taken", fix, headers=wait)
+    own = feed.readers_of(caller.digest)
+    if own >= settings.max_streams_per_token:
+        raise ProblemError(429, f"this token has {own} streams open", fix, headers=wait)
 
 
 async def _frames(
@@ -83,19 +88,23 @@ async def _frames(
     feed = service.index.feed
     yield frame("ready", pack({"version": feed.version}), feed.event_id)
     while True:
+        found: Message | Gap | None
         try:
             found = await asyncio.wait_for(anext(reader), service.settings.stream_seconds)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            yield b": still here\n\n"
-        else:
-            if isinstance(found, Gap):
-                yield _gap(feed.event_id, found)
-                return
-            yield found.frame
+            found = None
+        # Before the event, not after it: it may come long after the right to it has ended.
         if not await _may_stay(service, caller, question):
             return
+        if found is None:
+            yield b": still here\n\n"
+        elif isinstance(found, Gap):
+            yield _gap(feed.event_id, found)
+            return
+        else:
+            yield found.frame
 
 
 def _gap(event_id: str, gap: Gap) -> bytes:
@@ -112,7 +121,7 @@ async def _may_stay(service: Service, caller: Caller, question: Question) -> boo
 
 
 class EventStream(Response):
-    """Ends with its frames, with its reader's leaving, or when that one takes nothing any more."""
+    """Ends with its frames or with its reader's leaving."""
 
     media_type = STREAM
 
@@ -138,8 +147,7 @@ class EventStream(Response):
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         async for body in self._frames:
-            async with asyncio.timeout(STUCK_SECONDS):
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+            await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

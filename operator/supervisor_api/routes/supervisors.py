@@ -21,6 +21,7 @@ from supervisor_api.routes.shared import (
     ABSENT,
     CLASH,
     JSON,
+    MADE,
     PROBLEMS,
     Choice,
     Finder,
@@ -48,7 +49,9 @@ one = APIRouter(tags=["supervisors"], responses=PROBLEMS | ABSENT)
 one.include_router(history.router)
 
 
-@many.post("/supervisors", status_code=201, response_model=SupervisorOut, responses=ABSENT | CLASH)
+@many.post(
+    "/supervisors", status_code=201, response_model=SupervisorOut, responses=MADE | ABSENT | CLASH
+)
 async def create_supervisor(
     request: Request, service: TheService, caller: TheCaller, _body: NewSupervisor
 ) -> Response:

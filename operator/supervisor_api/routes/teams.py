@@ -14,6 +14,7 @@ from supervisor_api.routes.shared import (
     ABSENT,
     CLASH,
     JSON,
+    MADE,
     PROBLEMS,
     Choice,
     Finder,
@@ -47,7 +48,7 @@ many = APIRouter(tags=["teams"], responses=PROBLEMS)
 one = APIRouter(tags=["teams"], responses=PROBLEMS | ABSENT)
 
 
-@many.post("/teams", status_code=201, response_model=TeamOut, responses=ABSENT | CLASH)
+@many.post("/teams", status_code=201, response_model=TeamOut, responses=MADE | ABSENT | CLASH)
 async def create_team(
     request: Request, service: TheService, caller: TheCaller, _body: NewTeam
 ) -> Response:

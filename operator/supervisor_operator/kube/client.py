@@ -10,6 +10,7 @@ import asyncio
 import copy
 import json
 import re
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
@@ -44,6 +45,10 @@ from supervisor_operator.kube.wire import Call, events, reachable, refusal
 OnCall = Callable[[str, str, str, float], None]
 """Is told verb, plural, status code and seconds of every request."""
 
+DEEPEST = 10_000
+"""Objects may be nested so deep: Go's JSON, and so the API server's, ends there."""
+FRAMES = 2 * DEEPEST + 1000
+"""Copies take two per level. Tried up to here with 8 MiB of stack; far beyond, Python crashes."""
 _PAGE = 250
 _ANSWER_WITHIN = aiohttp.ClientTimeout(total=30)
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -73,6 +78,8 @@ async def open_cluster(
     agent: str = MANAGER,
 ) -> AsyncIterator[KubeCluster]:
     """The cluster of this kubeconfig, else $KUBECONFIG, else our pod's, else ~/.kube/config."""
+    # One object that Python cannot read would end the watch of all, kopf's too.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
     configuration = await load_configuration(kubeconfig, context)
     async with aclosing(KubeCluster(configuration, on_call, agent=agent)) as cluster:
         yield cluster

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,8 +18,9 @@ from kubernetes.aio.config import incluster_config
 from supervisor_operator import errors
 from supervisor_operator.errors import ClusterError, LeadershipLostError, TransientError
 from supervisor_operator.kube import configuration, wire
-from supervisor_operator.kube.client import KubeCluster, open_cluster
+from supervisor_operator.kube.client import DEEPEST, KubeCluster, open_cluster
 from supervisor_operator.kube.cluster import LEASES, NAMESPACES, PODS, SUPERVISORS, Object
+from supervisor_operator.kube.compact import compact
 from tests.support.api_server import ApiServer, a_kubeconfig, a_status, api_server
 
 Calls = list[tuple[str, str, str]]
@@ -434,3 +437,17 @@ async def test_a_pod_reads_its_token_again_after_a_minute(
     token.unlink()
     with pytest.raises(TransientError, match="our token cannot be read"):
         await configuration.authorization(loaded)
+
+
+async def test_an_object_as_deep_as_the_api_server_takes_it_is_read_and_sent(
+    cluster: KubeCluster, server: ApiServer
+) -> None:
+    """Anybody who may write in one namespace could end the watch of all otherwise."""
+    deep = '{"a":' * DEEPEST + "1" + "}" * DEEPEST
+    head = '{"type":"ADDED","object":{"metadata":{"resourceVersion":"7"},"spec":'
+    server.streams(f"{head}{deep}}}}}\n".encode())
+    (found,) = await seen(cluster)
+    copied = copy.deepcopy(compact(found["object"]["spec"]))
+    server.says("{}")
+    await cluster.merge(SUPERVISORS, "one", "a", {"spec": copied})
+    assert json.dumps(copied, separators=(",", ":")) == deep

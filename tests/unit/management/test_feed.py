@@ -121,6 +121,24 @@ async def test_a_slow_reader_is_told_of_the_gap_and_holds_up_nobody() -> None:
     assert feed.readers == 1
 
 
+async def test_readers_are_counted_by_their_token() -> None:
+    feed = a_feed()
+    first, _second = feed.follow(None, None, b"a"), feed.follow("mine", None, b"a")
+    feed.follow(None, None, b"b")
+    assert (feed.readers, feed.readers_of(b"a"), feed.readers_of(b"b")) == (3, 2, 1)
+    first.close()
+    assert (feed.readers, feed.readers_of(b"a")) == (2, 1)
+
+
+def test_questions_about_made_up_namespaces_fill_no_memory() -> None:
+    feed = a_feed()
+    feed.put(kept(State.RUNNING))
+    for number in range(100):
+        feed.snapshot(f"made-up-{number}")
+    assert feed.snapshot("default") is feed.snapshot("default")
+    assert len(feed._taken) == 1
+
+
 def test_filling_the_index_tells_nobody_and_cannot_be_resumed_from() -> None:
     feed = Feed("e")
     feed.put(kept(State.STARTING))
