@@ -44,6 +44,7 @@ from tests.support.management import (
 NAMESPACE = "bench-management"
 CONNECTIONS = 4
 STREAM_CHANGES = 20
+STREAMS = ("--max-streams=10000", "--max-streams-per-token=10000")
 KIB = 1024
 Get = Callable[[str], Awaitable[bytes]]
 
@@ -160,7 +161,7 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         token = make_account(kubectl, "reader")
         allow_everything(kubectl, "reader")
         access = read_kubeconfig(write_kubeconfig(cluster, token, folder / "reader"), folder)
-        flags = ("--requests-per-second=1000000", "--burst=1000000", "--max-streams=10000")
+        flags = ("--requests-per-second=1000000", "--burst=1000000", *STREAMS)
         with serving(api_kubeconfig(cluster, folder), folder, *flags) as process:
             base = f"http://127.0.0.1:{process.port}"
             async with open_api(access) as api, _session(token) as session:
