@@ -31,6 +31,10 @@ class Look:
     selector: str
     names: tuple[str, ...]
 
+    @property
+    def where(self) -> str:
+        return f"namespace {self.namespace}" if self.namespace else "any namespace"
+
     async def supervisors(self) -> list[Object]:
         """Those that were asked for; one that is not there is an error."""
         if self.names and self.namespace:
@@ -39,7 +43,8 @@ class Look:
         chosen = [one for one in found.items if self._is_named(one)]
         missing = set(self.names) - {one["metadata"]["name"] for one in chosen}
         if missing:
-            raise NotFoundError(f"there is no Supervisor {', '.join(sorted(missing))}", status=404)
+            names = ", ".join(sorted(missing))
+            raise NotFoundError(f"there is no Supervisor {names} in {self.where}", status=404)
         return chosen
 
     async def reports(self) -> list[HealthReport]:

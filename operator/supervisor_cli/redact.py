@@ -12,16 +12,22 @@ SECRET = re.compile(
     r"pass(word|wd|phrase)?|token|secret|credential|api[-_]?key|private|auth", re.IGNORECASE
 )
 REFERENCE = re.compile(r"(Ref|Name|KeyRef|ServiceAccountToken|expirationSeconds)$")
+TELLING = r"[\w-]*(?:passw(?:or)?d|passphrase|token|secret|credential|api[-_]?key)[\w-]*"
+QUOTED = r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?"
 IN_TEXT = (
-    # A word that tells of a secret, a sign, and the secret.
-    re.compile(
-        r"(?i)([\w-]*(?:password|passwd|token|secret|credential|api[-_]?key)[\w-]*"
-        r"[\"']?\s*[=:]\s*[\"']?)([^\s\"',;}&]+)"
-    ),
-    re.compile(r"(?i)(bearer\s+)([\w.~+/=-]+)"),
-    re.compile(r"(\w+://[^\s:/@]+:)([^\s@]+)(?=@)"),
+    re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END|\Z)", re.DOTALL),
+    # A word that tells of a secret, a sign or a space after a flag, and the secret.
+    re.compile(rf"(?i)({TELLING}[\"']?\s*[=:]\s*|--?{TELLING}\s+)(?:{QUOTED}|[^\s\"',;}}&]+)"),
+    re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]+"),
+    re.compile(r"(?im)\b((?:set-)?cookie\s*[=:]\s*).*$"),
+    re.compile(r"(\w+://)[^\s/@]+(?=@)"),
 )
-JWT = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+KNOWN = re.compile(
+    r"eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
+    r"|\b(?:sk-|gh[opsu]_|github_pat_|glpat-|xox[abeprs]-|hf_)[\w-]{16,}"
+    r"|\b(?:AKIA|ASIA|AIza)[\w-]{16,}"
+)
+"""Tokens by their looks: of Kubernetes, and of what agents often call."""
 DROPPED = {"managedFields"}
 ANNOTATIONS = {"kubectl.kubernetes.io/last-applied-configuration", str(Mark.CONFIG)}
 FREE_FORM = {"config"}
@@ -42,7 +48,7 @@ def redact(found: Any, key: str = "") -> Any:
 def redact_text(text: str) -> str:
     for pattern in IN_TEXT:
         text = pattern.sub(rf"\g<1>{GONE}", text)
-    return JWT.sub(GONE, text)
+    return KNOWN.sub(GONE, text)
 
 
 def blank(found: Any) -> Any:

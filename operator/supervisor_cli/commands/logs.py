@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from supervisor_cli.look import looking
 from supervisor_operator.core.template import pod_name
-from supervisor_operator.errors import NotFoundError
-from supervisor_operator.kube.cluster import SUPERVISORS, Object
+from supervisor_operator.errors import ConflictError, NotFoundError
+from supervisor_operator.kube.cluster import Object
 
 
 async def run(options: argparse.Namespace) -> int:
     async with looking(options) as look:
-        namespace = look.namespace or "default"
-        item = await look.cluster.get(SUPERVISORS, namespace, options.name)
-        pod = pod_of(item, previous=options.previous)
+        item = one_of(await look.supervisors())
+        namespace, pod = item["metadata"]["namespace"], pod_of(item, previous=options.previous)
         async with look.cluster.logs(namespace, pod, _query(options)) as pieces:
             async for piece in pieces:
                 sys.stdout.buffer.write(piece)
                 sys.stdout.buffer.flush()
     return 0
+
+
+def one_of(items: Sequence[Object]) -> Object:
+    if len(items) == 1:
+        return items[0]
+    where = ", ".join(sorted(one["metadata"]["namespace"] for one in items))
+    raise ConflictError(f"there are several of this name, in {where}: choose one with -n")
 
 
 def pod_of(item: Object, *, previous: bool) -> str:

@@ -17,8 +17,7 @@ async def run(options: argparse.Namespace) -> int:
     async with looking(options) as look:
         found = worst_first(await look.reports())
     if not found:
-        where = f"namespace {look.namespace}" if look.namespace else "any namespace"
-        raise NotFoundError(f"there is no Supervisor in {where}", status=404)
+        raise NotFoundError(f"there is no Supervisor in {look.where}", status=404)
     _print(found, options)
     return code_of(found)
 

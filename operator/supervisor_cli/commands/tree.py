@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +48,8 @@ async def run(options: argparse.Namespace) -> int:
     if options.output in {"json", "yaml"}:
         print(dump([one.content for one in roots], options.output))
         return 0
+    if not roots:
+        print(f"no agents in {look.where}", file=sys.stderr)
     for root in roots:
         for line in draw(root, namespaces=options.all_namespaces, colour=is_seen()):
             print(line)

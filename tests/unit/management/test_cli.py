@@ -7,12 +7,14 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from supervisor_api.keeping import keep_supervisor
-from supervisor_cli.__main__ import _parser
+from supervisor_cli.__main__ import read_options
 from supervisor_cli.commands.logs import pod_of
 from supervisor_cli.commands.status import code_of
 from supervisor_cli.commands.tree import Node, draw, grow
+from supervisor_cli.commands.watch import Screen
 from supervisor_cli.look import report
 from supervisor_cli.redact import GONE, redact, redact_text
 from supervisor_cli.show import content_of, paint, paragraph, table, worst_first
@@ -61,6 +63,22 @@ def test_columns_stand_below_each_other_and_colours_are_for_terminals() -> None:
     assert table(["A", "B"], [["long", "x"], ["s", "y"]]) == ["A      B", "long   x", "s      y"]
     assert paint(Level.HEALTHY, "x", colour=False) == "x"
     assert paint(Level.HEALTHY, "x", colour=True) == "\x1b[32mx\x1b[0m"
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_watch_in_other_formats_is_a_document_per_change(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = Screen((), form, namespaces=False)
+    running, paused = (told(STORIES[one]()).item for one in (State.RUNNING, State.PAUSED))
+    for kind, item in (("ADDED", running), ("MODIFIED", running), ("MODIFIED", paused)):
+        screen.take(kind, item)
+    screen.take("DELETED", paused)
+    said = capsys.readouterr().out
+    read = [json.loads(line) for line in said.splitlines()] if form == "json" else None
+    first, second, gone = read or list(yaml.safe_load_all(said))
+    assert (first["reason"], second["reason"]) == ("HeartbeatFresh", "Paused")
+    assert gone == {"namespace": "default", "name": "hello", "gone": True}
 
 
 def node(name: str, above: str | None = None) -> Node:
@@ -117,6 +135,18 @@ SECRET = "hunter2"  # noqa: S105 - what must not be seen again
         {"metadata": {"annotations": {"supervision.dev/config": SECRET}}},
         {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": SECRET}},
         {"metadata": {"managedFields": [{"manager": SECRET}]}},
+        {"message": f'{{"password": "two words {SECRET}"}}'},
+        {"message": f"password: 'it is \\' {SECRET}'"},
+        {"command": ["sh", "-c", f"agent --db-password {SECRET} --fast"]},
+        {"message": f"https://{SECRET}@host/path"},
+        {"message": f"redis://:{SECRET}@host:6379/0"},
+        {"message": f"Authorization: Basic {SECRET}"},
+        {"message": f"Cookie: session={SECRET}; theme=dark"},
+        {"message": f"x-api-key: {SECRET}"},
+        {"message": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"},
+        {"message": f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n(cut)"},
+        {"message": f"key sk-{SECRET}{SECRET}{SECRET} was refused"},
+        {"message": f"clone with ghp_{SECRET}{SECRET}{SECRET}"},
     ],
 )
 def test_secrets_do_not_leave(found: dict[str, Any]) -> None:
@@ -135,14 +165,16 @@ def test_names_shapes_and_plain_words_stay() -> None:
     assert shown["volumes"] == found["volumes"]
     assert shown["config"] == {"depth": GONE}
     assert shown["message"] == found["message"]
+    plain = "asked https://host/a?b=c, ping@host.example, task-sk-1 done, 3 tokens: ok"
+    assert redact_text(plain).startswith("asked https://host/a?b=c, ping@host.example, task-sk-1")
     assert redact_text("eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.abc") == GONE
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "status a b -n shop -l x=y -o wide --context c --kubeconfig f",
-        "top -A -o json",
+        "status a b -n shop -o wide --context c --kubeconfig f",
+        "top -A -l x=y -o json",
         "tree -o yaml",
         "watch a",
         "logs a --previous -f -c agent --tail 5",
@@ -151,14 +183,25 @@ def test_names_shapes_and_plain_words_stay() -> None:
     ],
 )
 def test_the_command_line_reads_as_kubectls(words: str) -> None:
-    assert isinstance(_parser().parse_args(words.split()), argparse.Namespace)
+    assert isinstance(read_options(words.split()), argparse.Namespace)
 
 
-@pytest.mark.parametrize("words", ["", "fly", "status -n a -A", "top -o xml"])
+def test_flags_may_stand_before_the_command_as_with_kubectl() -> None:
+    found = read_options(["-n", "shop", "--context", "c", "status", "a", "-o", "wide"])
+    assert (found.namespace, found.context, found.names) == ("shop", "c", ["a"])
+    assert read_options(["-n", "shop", "top", "-n", "desk"]).namespace == "desk", (
+        "the last one counts"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "fly", "status -n a -A", "-n a status -A", "stop a -l x=y", "top -o xml", "logs a b"],
+)
 def test_what_it_cannot_read_ends_with_2_and_a_hint(
     words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        _parser().parse_args(words.split())
+        read_options(words.split())
     assert ended.value.code == 2
     assert "--help" in capsys.readouterr().err

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from supervisor_cli.__main__ import _parser
+from supervisor_cli.__main__ import read_options
 from supervisor_cli.commands.logs import run
-from supervisor_operator.errors import InvalidError
+from supervisor_operator.errors import ConflictError, InvalidError
 from tests.support.api_server import a_kubeconfig, api_server
 
-HELLO = {"metadata": {"name": "hello", "uid": "u"}, "status": {"run": 3, "podName": "hello-r3"}}
+HELLO: dict[str, dict[str, Any]] = {
+    "metadata": {"namespace": "shop", "name": "hello", "uid": "u"},
+    "status": {"run": 3, "podName": "hello-r3"},
+}
 
 
 @pytest.mark.parametrize(
@@ -34,10 +38,19 @@ async def test_the_log_goes_out_as_it_comes_in(
         server.streams(b"one\n", b"two \xff\n")
         access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
         line = f"logs hello -n shop --kubeconfig {access} {words}"
-        assert await run(_parser().parse_args(line.split())) == 0
+        assert await run(read_options(line.split())) == 0
         assert server.last.path == f"/api/v1/namespaces/shop/pods/{pod}/log"
         assert server.last.query == query
     assert capsysbinary.readouterr().out == b"one\ntwo \xff\n"
+
+
+async def test_a_name_in_several_namespaces_is_asked_back(tmp_path: Path) -> None:
+    twins = [HELLO, HELLO | {"metadata": HELLO["metadata"] | {"namespace": "desk"}}]
+    async with api_server() as server:
+        server.says({"metadata": {"resourceVersion": "1"}, "items": twins})
+        access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
+        with pytest.raises(ConflictError, match="in desk, shop: choose one with -n"):
+            await run(read_options(["logs", "hello", "-A", f"--kubeconfig={access}"]))
 
 
 async def test_a_refusal_is_the_api_servers(tmp_path: Path) -> None:
@@ -47,4 +60,4 @@ async def test_a_refusal_is_the_api_servers(tmp_path: Path) -> None:
         access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
         line = f"logs hello -n shop --kubeconfig {access}"
         with pytest.raises(InvalidError, match="choose one of"):
-            await run(_parser().parse_args(line.split()))
+            await run(read_options(line.split()))
