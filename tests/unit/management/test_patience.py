@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
+from supervisor_api.__main__ import listen
 from supervisor_api.patience import PatientProtocol
 
 LOOK = 0.2
@@ -43,10 +45,12 @@ class Application:
 
 
 @asynccontextmanager
-async def serving(application: Application) -> AsyncIterator[int]:
-    listening = socket.create_server(("127.0.0.1", 0))
+async def serving(
+    application: Application, protocol: type[PatientProtocol] = Hasty
+) -> AsyncIterator[int]:
+    listening = listen("127.0.0.1", 0)
     config = uvicorn.Config(
-        application, http=Hasty, ws="none", lifespan="off", log_config=None, access_log=False
+        application, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
@@ -102,6 +106,25 @@ async def test_who_takes_it_slowly_gets_all_of_it() -> None:
             await asyncio.sleep(LOOK / 2)
         assert asyncio.get_running_loop().time() - begun > 4 * LOOK, "many looks have passed"
         writer.close()
+
+
+async def test_no_connection_waits_for_the_readers_word() -> None:
+    """Nagle's algorithm made each short answer 40 ms late."""
+    seen: list[int] = []
+
+    class Noted(Hasty):
+        @override
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            line = transport.get_extra_info("socket")
+            seen.append(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            super().connection_made(transport)
+
+    async with serving(Application(), Noted) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.read(8) == b"HTTP/1.1"
+        writer.close()
+    assert seen == [1]
 
 
 async def test_there_is_an_end_to_their_number() -> None:
