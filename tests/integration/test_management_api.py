@@ -361,7 +361,7 @@ def test_an_object_nested_without_end_hides_no_other(desk: Desk) -> None:
     text = item.replace(json.dumps(deep), '{"a":' * DEPTH + "1" + "}" * DEPTH)
     desk.kubectl("create", "-f", "-", stdin=text)
     page = f"/api/v1/supervisors?{desk.query}"
-    until(lambda: desk.caller.get(page).json["total"] == 1)
+    until(lambda: desk.caller.get(page).body.startswith(b'{"total":1,'))
     desk.make("after")
     body = (b'{"spec":{"config":' + b'{"a":' * DEPTH + b"1" + b"}" * DEPTH) + b"}}"
     kind = {"Content-Type": "application/json"}
