@@ -79,7 +79,7 @@ class TeamReconciler:
         with suppress(NotFoundError):
             await self._parts.cluster.get(SUPERVISORS, key[0], ref.name)
             raise NotYetError(f"Supervisor {ref.name} is there, but not in the store yet")
-        return observed
+        return replace(observed, asked_server=True)
 
     async def _apply(self, key: Key, action: TeamAction) -> Obstacle | None:
         if not (self._parts.supervisors.trusted and self._parts.items.trusted):

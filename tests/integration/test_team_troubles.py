@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.api_call import Call
+from tests.support.behind_proxy import behind_proxy
 from tests.support.builders import AGENT, a_supervisor, a_team
 from tests.support.kubectl import Kubectl
 from tests.support.operator import OperatorProcess
@@ -97,6 +101,61 @@ def test_a_template_that_the_server_refuses_is_named(crew: Crews) -> None:
     found.wait("readySummary", "2/2")
 
 
+def test_a_supervisor_that_the_server_refuses_is_named_until_it_may_be_made(
+    fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path
+) -> None:
+    with behind_proxy(fake_kubectl, operator_access, tmp_path) as troubled:
+        found = Crew(fake_kubectl, "t").create(member("good"))
+        found.active("good")
+        refusal = troubled.proxy.refuse(makes_a_supervisor, 403, "exceeded quota: few", times=None)
+        found.edit(members=[member("bad"), member("good")])
+        said = found.wait_condition("MembersResolved", "Refused")
+        assert said == "Supervisor t-bad was refused: exceeded quota: few"
+        assert found.active("good")["status"]["restarts"] == 0
+        refusal.times = 0
+        found.active("bad")
+        found.wait("readySummary", "2/2")
+        found.wait_condition("MembersResolved", "Resolved")
+
+
+def makes_a_supervisor(call: Call) -> bool:
+    return (call.verb, call.plural) == ("create", "supervisors")
+
+
+def test_replicas_absent_one_two_and_one_again(crew: Crews, fake_kubectl: Kubectl) -> None:
+    found = crew("t").create(member("a"), member("b"))
+    found.active("b")
+    uids = []
+    for replicas, others in ((1, 0), (2, 1), (1, 0)):
+        found.edit(members=[member("a", replicas=replicas), member("b")])
+        found.wait("readySummary", f"{others + 2}/{others + 2}")
+        there = [f"t-a-{number}" for number in range(1, replicas + 1)]
+        assert fake_kubectl.names("sup") == [*there, "t-b"]
+        uids.append(fake_kubectl.get("sup", "t-a-1")["metadata"]["uid"])
+    assert len(set(uids)) == 1
+    assert found.active("b")["status"]["restarts"] == 0
+    stays = fake_kubectl.get("supteam", "t")["status"]["members"]
+    assert [one["supervisor"] for one in stays if "leftAt" in one] == ["t-a", "t-a-2"]
+
+
+def test_a_supervisor_that_is_two_members_and_a_breaker_of_0_percent(crew: Crews) -> None:
+    found = crew("t").create(
+        *(member("a"), member("b"), {"name": "twin", "ref": {"name": "t-a"}}),
+        restartStrategy="OneForAll",
+        maxUnhealthy="0%",
+    )
+    said = found.wait_condition("MembersResolved", "NameConflict")
+    assert said == "Supervisor t-a is member a already: rename or remove member twin"
+    found.wait("readySummary", "2/2")
+    found.fail("b")
+    said = found.wait_condition("RemediationAllowed", "TooManyUnhealthy")
+    assert said.endswith("maxUnhealthy 0%: nobody is restarted; t-b")
+    assert found.active("a")["status"]["restarts"] == 0
+    found.edit(maxUnhealthy=None)
+    found.active("a", run=2)
+    found.active("b", run=2)
+
+
 def test_edited_by_hand_deleted_by_hand_and_on_call(crew: Crews, fake_kubectl: Kubectl) -> None:
     found = crew("t").create(member("a"), member("b"))
     first = found.active("a")
@@ -174,6 +233,31 @@ def test_a_supervisor_that_returns_in_time_stops_nobody(crew: Crews, fake_kubect
     found.wait_condition("SupervisorResolved", "Resolved")
     assert found.active("a")["status"]["restarts"] == 0
     fake_kubectl.wait_status("boss", totalMembers="1")
+    fake_kubectl.patch("boss", {"operatingMode": "Stopped"})
+    fake_kubectl.wait_status("boss", phase="TERMINATED")
+    found.wait_condition("SupervisorResolved", "Resolved")
+    assert found.active("a")["status"]["podName"] == "t-a-r1", "stopped is not gone"
+
+
+@pytest.mark.soak
+def test_a_supervisor_that_stays_away_stops_the_members_until_it_returns(
+    crew: Crews, fake_kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    fake_kubectl.create(a_supervisor("boss", heartbeat=NONE))
+    found = crew("t").create(member("a"), supervisorRef={"name": "boss"})
+    found.active("a")
+    fake_kubectl("delete", "sup", "boss")
+    found.wait_condition("SupervisorResolved", "SupervisorGone")
+    operator.until(lambda: fake_kubectl.get("sup", "t-a")["status"]["phase"] == "TERMINATED")
+    assert fake_kubectl.names("sup") == ["t-a"], "nothing of the user's is deleted"
+    team = fake_kubectl.get("supteam", "t")
+    gone = next(one for one in team["status"]["conditions"] if one["type"] == "SupervisorResolved")
+    stopped = fake_kubectl.get("sup", "t-a")["status"]["conditions"]
+    since = next(one for one in stopped if one["type"] == "Ready")["lastTransitionTime"]
+    waited = datetime.fromisoformat(since) - datetime.fromisoformat(gone["lastTransitionTime"])
+    assert waited.total_seconds() >= 29
+    fake_kubectl.create(a_supervisor("boss", heartbeat=NONE))
+    found.active("a", run=2)
 
 
 def test_a_team_led_by_its_own_member_is_told(crew: Crews) -> None:

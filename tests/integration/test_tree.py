@@ -35,17 +35,25 @@ def test_modes_come_down_and_phases_go_up(operator: OperatorProcess, fake_kubect
     kubectl.wait_status("scout", phase="ACTIVE", podName="scout-r2")
 
 
-def test_a_cycle_and_a_missing_parent_are_told_and_stop_nobody(
+def test_a_cycle_a_missing_parent_and_a_tree_too_deep_are_told_and_stop_nobody(
     operator: OperatorProcess, fake_kubectl: Kubectl
 ) -> None:
     del operator
     kubectl = fake_kubectl
     items = [under("a", "b"), under("b", "c"), under("c", "a"), under("lone", "nobody")]
+    items += [under(f"n{depth}", f"n{depth - 1}" if depth else None) for depth in range(7)]
     kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
     kubectl("wait", "sup", "--all", "--for=condition=Ready", "--timeout=30s")
-    for name, reason in (("a", "ParentCycle"), ("b", "ParentCycle"), ("lone", "ParentMissing")):
+    told = {"lone": ("ParentMissing", "nobody"), "n6": ("TooDeep", "n0"), "n5": ("Resolved", "")}
+    for name, (reason, culprit) in (
+        told | dict.fromkeys("abc", ("ParentCycle", "leads back"))
+    ).items():
         path = "{.status.conditions[?(@.type=='ParentResolved')].reason}"
         kubectl.wait(f"sup/{name}", f"jsonpath={path}={reason}")
+        found = kubectl.get("sup", name)["status"]
+        said = next(one for one in found["conditions"] if one["type"] == "ParentResolved")
+        assert culprit in said.get("message", "")
+    assert kubectl.get("sup", "n6")["status"]["hierarchyLevel"] == 5
 
 
 def test_a_failed_child_is_ordered_to_start_again_and_then_it_escalates(

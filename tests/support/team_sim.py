@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -43,6 +44,7 @@ class TeamSim:
         self.agents: dict[str, Sim] = {}
         self.owners: dict[str, str] = {}
         self.supervisor_there = True
+        self.asks_server = True
         self.held: dict[str, str] = {}
         self.leaving: set[str] = set()
         """Supervisors that are being deleted in the foreground."""
@@ -150,7 +152,8 @@ class TeamSim:
         )
 
     def plan(self) -> TeamPlan:
-        return plan_team(self.observe(), self.wall)
+        asked = replace(self.observe(), asked_server=self.asks_server)
+        return plan_team(asked, self.wall)
 
     def _round(self) -> bool:
         changed = self._team_pass()

@@ -565,6 +565,16 @@ def test_supervisor_gone(policy: str, phase: str) -> None:
     assert set(team.phases().values()) == {"ACTIVE"}
 
 
+def test_supervisor_gone_is_for_the_server_to_say_not_for_an_old_view() -> None:
+    team = crew(supervisorRef={"name": "boss"})
+    team.supervisor_there, team.asks_server = False, False
+    team.wait(60)
+    assert set(team.phases().values()) == {"ACTIVE"}
+    team.asks_server = True
+    team.settle().reap()
+    assert set(team.phases().values()) == {"TERMINATED"}
+
+
 def test_a_wiped_team_status_restarts_nobody_and_forgets_no_number() -> None:
     team = play(crew("OneForAll").crash("crew-b"))
     team.status = TeamStatus()

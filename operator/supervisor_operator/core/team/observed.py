@@ -80,6 +80,8 @@ class TeamObserved:
     held_by_others: Mapping[str, str] = field(default_factory=dict)
     """Supervisors that this team names and that belong to another one: its name."""
     supervisor_there: bool = True
+    asked_server: bool = False
+    """The server itself said in this pass that the supervisor is not there."""
     obstacles: tuple[Obstacle, ...] = ()
     """Refusals met in this pass."""
     invalid: str = ""

@@ -91,7 +91,11 @@ def belongs(observed: TeamObserved, wanted: Wanted) -> bool:
 
 
 def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime) -> OperatingMode:
-    """Its own mode, or Stopped while the supervisor that leads it does not exist."""
+    """Its own mode, or Stopped while the supervisor that leads it does not exist.
+
+    A view that may be old stops nobody: the team's own pass asks the server, and the members obey
+    what it wrote then.
+    """
     spec = observed.spec
     if observed.supervisor_there or leads_itself(spec, wanted):
         return spec.operating_mode
@@ -105,6 +109,7 @@ def team_mode(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime)
         gone is not None
         and gone.status is ConditionStatus.FALSE
         and _age(gone, now) >= GONE_AFTER_SECONDS
+        and (observed.asked_server or _is_stopped(observed))
     )
     stopped = OperatingMode.STOPPED if is_gone else OperatingMode.RUNNING
     return strictest([spec.operating_mode, stopped])
@@ -117,8 +122,16 @@ def _is_alive(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> bool:
 
 
 def _resolved(observed: TeamObserved) -> Condition | None:
+    return _condition(observed, TeamCondition.SUPERVISOR_RESOLVED)
+
+
+def _is_stopped(observed: TeamObserved) -> bool:
+    ready = _condition(observed, TeamCondition.READY)
+    return ready is not None and ready.reason == Reason.STOPPED
+
+
+def _condition(observed: TeamObserved, kind: TeamCondition) -> Condition | None:
     conditions = observed.status.conditions or ()
-    kind = TeamCondition.SUPERVISOR_RESOLVED
     return next((one for one in conditions if one.type == kind), None)
 
 
