@@ -22,9 +22,9 @@ from supervisor_operator.core.team.plan import (
     plan_team,
 )
 from supervisor_operator.core.tree import strictest
+from supervisor_operator.kube.agents import view_agent
 from supervisor_operator.kube.family import mode_of
 from supervisor_operator.kube.report import dump_status
-from supervisor_operator.kube.teams import view_agent
 from tests.support.sim import START, Sim
 
 TEAM, UID = "crew", "uid-of-crew"

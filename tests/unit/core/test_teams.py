@@ -452,6 +452,22 @@ def test_restart_request_of_the_team_brings_a_failed_member_back_when_its_turn_c
     assert team.phases() == dict.fromkeys(ABC, "ACTIVE")
 
 
+def test_a_team_that_cannot_be_read_is_told_and_loses_nobody() -> None:
+    team = play(crew("OneForAll").edit(restartRequest="once"))
+    unread = replace(team.observe(), spec=TeamSpec(), invalid="spec.members: not a list")
+    plan = plan_team(unread, team.wall)
+    assert plan.actions == ()
+    told = {one.type: one.message for one in plan.status.conditions or ()}
+    assert told["Stalled"].endswith("its members are left alone: spec.members: not a list")
+    kept = ("members", "order", "order_times", "handled_restart_request", "ready_summary")
+    assert [getattr(plan.status, one) for one in kept] == [
+        getattr(team.status, one) for one in kept
+    ]
+    team.status = plan.status
+    before = team.pods()
+    assert play(team.settle()).pods() == before
+
+
 def test_max_unhealthy_holds_restarts_back() -> None:
     team = crew(maxUnhealthy=1).crash("crew-a").crash("crew-b")
     play(team)

@@ -16,11 +16,12 @@ from supervisor_operator.core.pods import view_pod
 from supervisor_operator.core.team.observed import AgentView
 from supervisor_operator.core.team.orders import Line, link_of
 from supervisor_operator.core.words import Label, Mark
+from supervisor_operator.kube.agents import view_agent
 from supervisor_operator.kube.cluster import SUPERVISORS, TEAMS
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.family import Family, mode_of
 from supervisor_operator.kube.store import Store
-from supervisor_operator.kube.teams import Teams, view_agent
+from supervisor_operator.kube.teams import Teams
 from tests.support.builders import a_supervisor, a_team
 
 WAITING = {"type": "Ready", "status": "False", "reason": "WaitingForTeam"}
