@@ -236,6 +236,16 @@ def test_the_verdict_is_in_status_before_the_kill() -> None:
     assert [note.reason for note in plan.notes] == ["Unresponsive", "RestartScheduled"]
 
 
+def test_an_exit_is_in_status_before_the_next_run_starts() -> None:
+    """Where there is no delay to wait for: a crash right after the create forgets no exit."""
+    sim = beating()
+    sim._set(sim.pod, phase="Failed", reason="Evicted", disrupted=True, running=False)
+    assert sim.plan().actions == ()
+    sim.one_pass()
+    assert sim.status.last_termination is not None
+    assert [type(action).__name__ for action in sim.plan().actions] == ["CreatePod"]
+
+
 def test_ended_by_itself_before_the_kill_took_hold_is_judged_by_its_exit() -> None:
     sim = beating().silent(120)
     assert sim.killed == ["hello-r1"]
@@ -431,6 +441,13 @@ def test_wiped_status_is_rebuilt_from_pods() -> None:
     sim.wait(12)
     assert sim.status.restarts_counted == 2
     assert sim.created == ["hello-r1", "hello-r2", "hello-r3"]
+
+
+def test_a_wiped_status_remembers_which_runs_are_forgiven() -> None:
+    sim = beating().edit(agent={"image": "b"}).remove().start().beat()
+    forgiven = sim.status.forgiven_run
+    assert forgiven == 1
+    assert sim.wipe_status().settle().status.forgiven_run == forgiven
 
 
 def test_agent_removed_from_spec_and_given_back() -> None:
