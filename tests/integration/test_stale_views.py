@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def troubled(fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path) -> Iterator[Troubled]:
-    flags = ("--resync-seconds=0.5", "--heartbeat-writes-per-second=0")
+    flags = ("--resync-seconds=0.1", "--heartbeat-writes-per-second=0")
     with behind_proxy(fake_kubectl, operator_access, tmp_path, *flags) as found:
         yield found
 

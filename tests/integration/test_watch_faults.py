@@ -21,7 +21,7 @@ WATCHED = ("pods", "heartbeats", "supervisors")
 
 @pytest.fixture
 def troubled(fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path) -> Iterator[Troubled]:
-    with behind_proxy(fake_kubectl, operator_access, tmp_path, "--resync-seconds=1") as found:
+    with behind_proxy(fake_kubectl, operator_access, tmp_path, "--resync-seconds=0.3") as found:
         yield found
 
 
