@@ -47,11 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Tier:
     """Starts a cluster at first use; a failed start is remembered, not tried again."""
 
-    def __init__(self, name: str, missing: Counter[str], node_count: int = 1) -> None:
+    def __init__(
+        self, name: str, missing: Counter[str], *, audit: bool = False, node_count: int = 1
+    ) -> None:
         self._name = name
         self._missing = missing
         self._why: str | None = None
-        self._context = open_cluster(name, node_count=node_count)
+        self._context = open_cluster(name, audit=audit, node_count=node_count)
         self._cluster: Cluster | None = None
 
     def cluster(self) -> Cluster:
@@ -86,9 +88,25 @@ def fake_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
 
 @pytest.fixture(scope="session")
 def node_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
-    tier = Tier("node", request.config.stash[NOT_TESTED], node_count=2)
+    tier = Tier("node", request.config.stash[NOT_TESTED], audit=True, node_count=2)
     yield tier
     tier.close()
+
+
+@pytest.fixture(scope="session")
+def audited_tier(request: pytest.FixtureRequest) -> Iterator[Tier]:
+    """Tier fake once more, and its API server writes down who asked for what."""
+    tier = Tier("fake", request.config.stash[NOT_TESTED], audit=True)
+    yield tier
+    tier.close()
+
+
+@pytest.fixture(scope="session")
+def audited(audited_tier: Tier) -> Cluster:
+    """Installed, with nothing in it but what the tests that use it put there."""
+    cluster = audited_tier.cluster()
+    install(cluster)
+    return cluster
 
 
 @pytest.fixture
@@ -116,6 +134,12 @@ def kubectl(control: Cluster) -> Iterator[Kubectl]:
 def fake_kubectl(fake: Cluster) -> Iterator[Kubectl]:
     """The same on tier fake, where pods run."""
     yield from _in_namespace(fake)
+
+
+@pytest.fixture
+def audited_kubectl(audited: Cluster) -> Iterator[Kubectl]:
+    """The same where all requests are on record."""
+    yield from _in_namespace(audited)
 
 
 @pytest.fixture
