@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
+from supervisor_operator.core.actions import CreatePod
+from supervisor_operator.core.tree import LineProblem
+from supervisor_operator.core.words import EventReason, Reason
 from tests.cluster.places import CHECKOUT
 from tests.support.kubectl import Kubectl
 from tests.support.rendering import ran
+from tests.support.sim import Sim
 
 PAGES = sorted(path for pattern in ("*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern))
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
@@ -49,6 +54,38 @@ def test_every_promise_names_a_test_that_exists() -> None:
         for path, test in named:
             assert (CHECKOUT / path).exists(), path
             assert not test or f"def {test}(" in (CHECKOUT / path).read_text(), f"{path}::{test}"
+
+
+def first_words(section: str) -> set[str]:
+    """What the first column of a section's tables, and the lines between them, have as words."""
+    lines = section.splitlines()
+    told = (line.split("|")[1] if line.startswith("|") else line for line in lines)
+    return {word for text in told for word in re.findall(r"`([A-Z][A-Za-z]+)`", text)}
+
+
+def test_every_reason_and_event_is_on_its_page() -> None:
+    _, supervisors, teams, events = (CHECKOUT / "docs/reasons.md").read_text().split("\n## ")
+    reasons = {*Reason, *filter(None, LineProblem)}
+    assert first_words(supervisors) | first_words(teams) == reasons
+    events = events[: events.rindex("|")]
+    assert first_words(events) == set(EventReason)
+
+
+@pytest.mark.parametrize("source", HeartbeatSource)
+def test_an_agent_finds_what_the_page_says(source: HeartbeatSource) -> None:
+    text = (CHECKOUT / "docs/heartbeats.md").read_text()
+    rows = re.findall(r"^\| (`SUPERVISION_[^|]*) \| ([^|]*) \|", text, re.MULTILINE)
+    told = {
+        name
+        for names, sources in rows
+        if source in sources.split(", ") or sources.startswith("any")
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    sim = Sim(heartbeat={"source": source.value}, config={"a": 1})
+    (create,) = sim.plan().actions
+    assert isinstance(create, CreatePod)
+    (agent,) = create.manifest["spec"]["containers"]
+    assert {variable["name"] for variable in agent["env"]} == told
 
 
 COMMANDS = re.compile(

@@ -1,4 +1,4 @@
-"""Alerts, dashboard and k9s views: each speaks of what is really there."""
+"""Metrics, alerts, dashboard and k9s views: each speaks of what is really there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from supervisor_operator.api.v1alpha1.kinds import KINDS
+from supervisor_operator.api.v1alpha1.meta import Phase
+from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
+from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.telemetry.metrics import LiveGauge, Metrics
 from tests.cluster.packages import unpacked
 from tests.cluster.places import CHECKOUT
+from tests.support.builders import AGENT, a_team
+from tests.support.fleet import beating
+from tests.support.kubectl import Kubectl
+from tests.support.operator import OperatorProcess
 
 MANIFESTS = CHECKOUT / "manifests"
 MONITORING = MANIFESTS / "monitoring"
@@ -27,6 +34,8 @@ QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["
 CASES = Path(__file__).parent / "rules_test.yaml"
 NAME = re.compile(r"\b(?:supervisor_operator|process)_\w+")
 SELECTED = re.compile(r"(supervisor_operator_\w+)\{([^}]*)\}")
+PAGE = CHECKOUT / "docs/operations/metrics.md"
+PREFIX = "supervisor_operator_"
 OF_THE_SCRAPE = {"namespace", "pod", "job", "le"}
 
 
@@ -116,6 +125,53 @@ def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     assert ours <= shown
 
 
+def described() -> dict[str, tuple[str, set[str]]]:
+    """Type and labels of each metric, as the page has them."""
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", PAGE.read_text(), re.MULTILINE)
+    return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+
+
+def test_the_page_has_every_metric_with_its_type_and_labels() -> None:
+    there = samples()
+    served = {}
+    for family in Metrics("1").registry.collect():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        if name.startswith(PREFIX):
+            one = name + ("_count" if family.type == "histogram" else "")
+            served[name.removeprefix(PREFIX)] = (family.type, there[one] - {"le"})
+    assert described() == served
+
+
+def test_a_living_operator_has_a_value_for_every_metric_of_the_page(
+    operator: OperatorProcess, fake_kubectl: Kubectl
+) -> None:
+    beats = {"intervalSeconds": 1, "missedThreshold": 0}
+    template = {"agent": AGENT, "heartbeat": beats, "restart": {"delaySeconds": 1}}
+    fake_kubectl.create(a_team(members=[{"name": "member", "template": template}]))
+    fake_kubectl.wait("heartbeat/crew-member-r1", "create")
+    with beating(fake_kubectl, ["crew-member-r1"], 0.3) as fleet:
+        fake_kubectl.wait_status("crew-member", phase="ACTIVE")
+        fleet.freeze("crew-member-r1")
+        fake_kubectl.wait("pod/crew-member-r2", "create")
+    values: dict[str, float] = {}
+
+    def is_complete() -> bool:
+        for line in operator.get("/metrics").splitlines():
+            if line.startswith(PREFIX):
+                name, value = line.removeprefix(PREFIX).rsplit(" ", 1)
+                plain_name = re.sub(r"(_count)?({.*)?$", "", name)
+                values[plain_name] = max(float(value), values.get(plain_name, 0.0))
+                values[name] = float(value)
+        return described().keys() <= values.keys()
+
+    operator.until(is_complete)
+    counted = [name for name, (kind, _) in described().items() if kind in ("counter", "histogram")]
+    assert [name for name in counted if not values[name]] == []
+    assert values['reconcile_total{kind="SupervisorTeam",result="ok"}'] > 0
+    assert values['restarts_total{reason="Unresponsive"}'] == 1
+    assert sum(values[f'supervisors{{phase="{phase}"}}'] for phase in Phase) == 1
+
+
 def test_k9s_shows_columns_that_the_kinds_have() -> None:
     views: dict[str, Any] = yaml.safe_load((MANIFESTS / "k9s/views.yaml").read_text())["views"]
     for kind in KINDS:
@@ -123,3 +179,18 @@ def test_k9s_shows_columns_that_the_kinds_have() -> None:
         there = {column.name.upper() for column in kind.columns} | {"NAME", "NAMESPACE", "AGE"}
         assert set(view["columns"]) <= there
     assert views == {}
+
+
+def test_k9s_orders_what_the_kinds_understand() -> None:
+    plugins = yaml.safe_load((MANIFESTS / "k9s/plugins.yaml").read_text())["plugins"]
+    orders = {
+        name: json.loads(plugin["args"][plugin["args"].index("-p") + 1])["spec"]
+        for name, plugin in plugins.items()
+        if "-p" in plugin["args"]
+    }
+    assert set(orders) == {"supervision-pause", "supervision-resume"}
+    for spec in orders.values():
+        for kind in (SupervisorSpec, TeamSpec):
+            kind.model_validate(spec)
+    kinds = {kind.plural for kind in KINDS}
+    assert all(set(plugin["scopes"]) <= kinds for plugin in plugins.values())
