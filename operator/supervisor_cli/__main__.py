@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return UNKNOWN if options.module == "status" else FAILED
     except KeyboardInterrupt:
-        return 0 if options.module == "watch" else INTERRUPTED
+        return 0 if options.module in {"page", "watch"} else INTERRUPTED
     except BrokenPipeError:
         # Whoever read this has enough; the interpreter would complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     for order, text in ORDERS.items():
         one = add(str(order), text, "Asked twice is asked once.", "steer")
         one.add_argument("names", nargs="*", metavar="NAME", help="these, or those of -l")
+    _add_page(add("page", "the live page in your browser, signed in as you"))
     report = add("report", "one archive for a bug report, without secrets")
     report.add_argument("names", nargs="*", metavar="NAME", help="only these")
     report.add_argument("--file", help="where to write it (default: a name with the time)")
@@ -124,6 +125,13 @@ def _add_logs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="go on as it speaks")
     parser.add_argument("-c", "--container", help="another container of the pod, as relay")
     parser.add_argument("--tail", type=int, metavar="LINES", help="only the last lines")
+
+
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Without -n it shows all namespaces. Ctrl-C ends it, and the page's rights."
+    parser.add_argument("--server", help="address of the API (default: through a port-forward)")
+    parser.add_argument("--account", help="with tokens of this ServiceAccount of -n, not your own")
+    parser.add_argument("--no-browser", action="store_true", help="only print a link")
 
 
 def _common() -> _Parser:
