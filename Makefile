@@ -6,7 +6,7 @@ TIER ?= control
 export PYTHONPATH := operator
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt unit integration bench bench-api crds crds-check manifests manifests-check crds-delete crds-restore \
+.PHONY: help test lint fmt unit integration bench bench-api bench-page page screenshots crds crds-check manifests manifests-check crds-delete crds-restore \
 	e2e soak up demo down cluster-up cluster-down cluster-clean programs kubeconfig kubectl-path \
 	kubectl pins clean
 
@@ -50,6 +50,15 @@ bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,
 
 bench-api: .venv/done programs ## measure reads of the management API beside the API server's (AGENTS=10000 READERS=500)
 	$(PY) -m tests.bench.management --agents=$(or $(AGENTS),10000) --readers=$(or $(READERS),500)
+
+bench-page: .venv/done programs ## measure how soon the page shows a fleet and a change of it (AGENTS=2000)
+	$(PY) -m tests.bench.browsing --agents=$(or $(AGENTS),2000)
+
+page: .venv/done programs ## tests of the live page in a browser
+	$(PY) -m pytest tests/page
+
+screenshots: .venv/done programs ## take the pictures of the page in docs/images anew, about 2 minutes
+	$(PY) -m tests.showcase.screenshots
 
 e2e: .venv/done programs ## tests on real nodes, the operator in the cluster
 	$(PY) -m pytest tests/e2e

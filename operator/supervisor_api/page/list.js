@@ -214,7 +214,7 @@ function cells(one) {
   return [
     badge(one.level),
     h("span", { class: "who" }, h("b", {}, one.name), h("small", {}, place)),
-    h("span", { class: "why" }, h("span", {}, h("em", {}, one.reason), " ", one.cause), h("small", { class: quiet ? "quiet" : "" }, h("span", { "aria-label": "next step:" }, "→ "), one.nextStep)),
+    h("span", { class: "why" }, h("span", { title: one.cause }, h("em", {}, one.reason), " ", one.cause), h("small", { class: quiet ? "quiet" : "", title: one.nextStep }, h("span", { "aria-label": "next step:" }, "→ "), one.nextStep)),
     h("span", { class: "phase" }, one.phase || "–", h("small", { class: one.health === "UNRESPONSIVE" ? "bad" : "" }, one.health || "–")),
     h("span", { class: "number" }, String(one.restarts), h("small", {}, one.run ? `run ${one.run}` : "")),
     h("span", { class: "number" }, since(one.since) || "–", h("small", {}, one.lastBeat ? since(one.lastBeat, "silent ") : "")),
