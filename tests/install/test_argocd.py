@@ -10,14 +10,11 @@ import pytest
 import yaml
 
 from supervisor_operator.api.v1alpha1.meta import GROUP
-from supervisor_operator.kube.report import dump_status
 from tests.cluster.places import CHECKOUT
-from tests.support.argocd import FOLDER, SUPERVISOR, Json, acted, as_object, recorded
+from tests.support.argocd import SUPERVISOR, TEAM, TEAMS, Json, acted, as_object, as_team, recorded
 from tests.support.lua import run_lua
 from tests.support.sim import Sim
-from tests.support.team_sim import TeamSim, member
 from tests.unit.core.test_states import ROWS
-from tests.unit.core.test_teams import crew
 
 HEALTH = SUPERVISOR / "health.lua"
 ACTIONS = SUPERVISOR / "actions"
@@ -50,24 +47,21 @@ def load(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
-HEALTH_TESTS = load(SUPERVISOR / "health_test.yaml")["tests"]
+HEALTH_TESTS: list[tuple[Path, Json]] = [
+    (kind, case) for kind in (SUPERVISOR, TEAM) for case in load(kind / "health_test.yaml")["tests"]
+]
 ACTION_TESTS = load(ACTIONS / "action_test.yaml")
 
 
-def given_up() -> TeamSim:
-    never = {"restart": {"maxRestarts": 0}}
-    return TeamSim(member("a", template=never)).settle().start().crash("crew-a")
-
-
-TEAMS: list[tuple[str, Callable[[], TeamSim], str]] = [
-    ("unseen", TeamSim, "Progressing"),
-    ("starting", lambda: TeamSim(member("a")).settle(), "Progressing"),
-    ("well", crew, "Healthy"),
-    ("one in back-off", lambda: crew().crash("crew-a"), "Degraded"),
-    ("all given up", given_up, "Degraded"),
-    ("paused", lambda: crew().edit(operatingMode="Paused"), "Suspended"),
-    ("stopped", lambda: crew().edit(operatingMode="Stopped").reap(), "Suspended"),
-]
+TEAMS_SHOWN = {
+    "unseen": "Progressing",
+    "starting": "Progressing",
+    "well": "Healthy",
+    "one in back-off": "Degraded",
+    "all given up": "Degraded",
+    "paused": "Suspended",
+    "stopped": "Suspended",
+}
 
 
 @pytest.mark.parametrize(("row", "story"), [row[:2] for row in ROWS], ids=[row[0] for row in ROWS])
@@ -75,19 +69,14 @@ def test_each_state_has_its_health(row: str, story: Callable[[], Sim]) -> None:
     assert run_lua(HEALTH, as_object(story()))["status"] == SHOWN[row]
 
 
-@pytest.mark.parametrize(
-    ("story", "shown"), [row[1:] for row in TEAMS], ids=[row[0] for row in TEAMS]
-)
-def test_each_state_of_a_team_has_its_health(story: Callable[[], TeamSim], shown: str) -> None:
-    team = story()
-    metadata = {"name": "crew", "generation": team.generation}
-    item = {"metadata": metadata, "spec": team.spec_json, "status": dump_status(team.status)}
-    assert run_lua(FOLDER / "SupervisorTeam/health.lua", item)["status"] == shown
+@pytest.mark.parametrize("row", TEAMS)
+def test_each_state_of_a_team_has_its_health(row: str) -> None:
+    assert run_lua(TEAM / "health.lua", as_team(TEAMS[row]()))["status"] == TEAMS_SHOWN[row]
 
 
-@pytest.mark.parametrize("case", HEALTH_TESTS, ids=lambda case: case["inputPath"])
-def test_the_recorded_objects_have_their_health_and_message(case: Json) -> None:
-    assert run_lua(HEALTH, load(SUPERVISOR / case["inputPath"])) == case["healthStatus"]
+@pytest.mark.parametrize(("kind", "case"), HEALTH_TESTS, ids=lambda one: str(one)[-60:])
+def test_the_recorded_objects_have_their_health_and_message(kind: Path, case: Json) -> None:
+    assert run_lua(kind / "health.lua", load(kind / case["inputPath"])) == case["healthStatus"]
 
 
 def said(item: Json) -> tuple[Any, ...]:
@@ -100,9 +89,9 @@ def said(item: Json) -> tuple[Any, ...]:
 def test_the_recorded_objects_are_what_the_operator_shows_today() -> None:
     """Else `python -m tests.support.argocd` writes them anew."""
     now = recorded()
-    assert {case["inputPath"] for case in HEALTH_TESTS} == now.keys()
-    for name, item in now.items():
-        assert said(load(SUPERVISOR / name)) == said(item), name
+    assert {kind / case["inputPath"] for kind, case in HEALTH_TESTS} == now.keys()
+    for path, item in now.items():
+        assert said(load(path)) == said(item), path
 
 
 @pytest.mark.parametrize("case", ACTION_TESTS["discoveryTests"], ids=lambda case: case["inputPath"])

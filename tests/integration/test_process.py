@@ -121,9 +121,11 @@ def a_server_of_version(major: str, minor: str) -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), Old) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_server_that_never_answers_ends_it(tmp_path: Path) -> None:
