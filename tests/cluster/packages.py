@@ -37,7 +37,9 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 def need_packages() -> None:
     """Install what is missing, or say why this machine cannot have a node."""
     if not sys.platform.startswith("linux") or os.geteuid():
-        raise ClusterError("tier node needs root on Linux: use TIER=fake, or become root")
+        raise ClusterError(
+            "a real node needs root on Linux: become root, or `make cluster-up TIER=fake`"
+        )
     missing = missing_packages()
     if not missing:
         return

@@ -67,7 +67,7 @@ def test_too_many_nodes() -> None:
 @pytest.mark.usefixtures("empty_cache")
 def test_a_node_without_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(ClusterError, match="tier node needs root on Linux: use TIER=fake"):
+    with pytest.raises(ClusterError, match="a real node needs root on Linux: become root"):
         packages.need_packages()
 
 
