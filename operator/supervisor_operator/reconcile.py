@@ -120,8 +120,8 @@ class Reconciler:
     async def _pass(self, key: Key) -> Outcome:
         parts = self._parts
         item = parts.supervisors.get(key)
-        if item is None or "deletionTimestamp" in item["metadata"]:
-            # On its way out (foreground deletion): the garbage collector has the word.
+        if item is None or _is_going(item) or parts.world.teams.is_left_over(item):
+            # On its way out, alone or with its team: the garbage collector has the word.
             self._written.pop(key, None)
             self._quiet.pop(key, None)
             parts.observer.gone(key)
@@ -262,6 +262,10 @@ class Reconciler:
             return
         parts.supervisors.put(written)
         await parts.teller.tell(item, plan.notes)
+
+
+def _is_going(item: Object) -> bool:
+    return "deletionTimestamp" in item["metadata"]
 
 
 def _has_company(observed: Observed) -> bool:

@@ -201,6 +201,20 @@ def test_a_team_deleted_while_it_restarts_leaves_nothing(
     assert "Traceback" not in operator.log
 
 
+@pytest.mark.parametrize("cascade", ["foreground", "background"])
+def test_a_stopped_team_that_is_deleted_starts_nobody_on_its_way_out(
+    fake_kubectl: Kubectl, operator_access: Path, tmp_path: Path, cascade: str
+) -> None:
+    with behind_proxy(fake_kubectl, operator_access, tmp_path, "--resync-seconds=0.5") as troubled:
+        members = member("a", replicas=20)
+        found = Crew(fake_kubectl, "t").create(members, operatingMode="Stopped")
+        found.wait("memberCount", "20")
+        found.wait("phase", "TERMINATED")
+        fake_kubectl("delete", "supteam", "t", f"--cascade={cascade}", "--timeout=20s")
+        fake_kubectl("wait", "sup", "--all", "--for=delete", "--timeout=20s")
+        assert troubled.creates("pods") == 0
+
+
 def test_orphans_are_ordinary_supervisors(
     crew: Crews, fake_kubectl: Kubectl, operator: OperatorProcess
 ) -> None:

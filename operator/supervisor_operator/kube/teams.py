@@ -58,6 +58,12 @@ class Teams:
     def is_gone(self, key: Key) -> bool:
         return self._teams.get(key) is None
 
+    def is_left_over(self, item: Object) -> bool:
+        """Its team is gone or going: the garbage collector takes it along, or lets it go."""
+        owner = self._owner_reference(item)
+        team = self._referred(item["metadata"]["namespace"], owner)
+        return owner is not None and (team is None or "deletionTimestamp" in team["metadata"])
+
     def teams_of(self, supervisor: Key) -> set[Key]:
         """Teams that name or own the Supervisor, or that it leads."""
         names = self._claims.get(supervisor, set()) | self._leads.get(supervisor, set())
@@ -72,17 +78,9 @@ class Teams:
             line = self._line(key, now)
             if line is None:
                 continue
-            names = [agent.name for agent in line.ordered]
-            is_pending = any(agent.order < line.order_id for agent in line.ordered)
-            if is_pending and supervisor[1] in names:
-                place = names.index(supervisor[1])
-                near = {
-                    *names[:1],
-                    *names[max(0, place - 1) : place],
-                    *names[place + 1 : place + 2],
-                }
-                found |= {(key[0], name) for name in near}
-            found |= {(key[0], agent.name) for agent in line.agents if agent.backing_off}
+            next_one = [line.next_in_turn] if line.next_in_turn else []
+            waiting = [agent for agent in line.agents if agent.backing_off]
+            found |= {(key[0], agent.name) for agent in (*next_one, *waiting)}
         return found - {supervisor}
 
     def calls(self, supervisor: Key, now: datetime) -> bool:
@@ -173,12 +171,18 @@ class Teams:
         return {(key[0], one.supervisor) for one in self._wanted.get(key, ())}
 
     def _owner(self, namespace: str, item: Object) -> str | None:
-        uid = controller_of(item)
-        for owner in item["metadata"].get("ownerReferences") or ():
-            if owner["uid"] == uid and owner.get("kind") == self._teams.resource.kind:
-                team = self._teams.get((namespace, owner["name"]))
-                return owner["name"] if team and team["metadata"]["uid"] == uid else None
-        return None
+        team = self._referred(namespace, self._owner_reference(item))
+        return str(team["metadata"]["name"]) if team else None
+
+    def _referred(self, namespace: str, owner: Object | None) -> Object | None:
+        """The very team that an ownerReference means, if it is there."""
+        team = self._teams.get((namespace, owner["name"])) if owner else None
+        return team if team and owner and team["metadata"]["uid"] == owner["uid"] else None
+
+    def _owner_reference(self, item: Object) -> Object | None:
+        uid, kind = controller_of(item), self._teams.resource.kind
+        owners = item["metadata"].get("ownerReferences") or ()
+        return next((one for one in owners if one["uid"] == uid and one["kind"] == kind), None)
 
     def _team_of(self, supervisor: Key, item: Object) -> str | None:
         """Its owner; else, of the teams that name it, the one it belonged to before, or longest."""

@@ -245,6 +245,23 @@ def test_obey_goes_on_without_a_member_that_leaves_during_the_order(how: str) ->
     assert restarted == {name: [f"{name}-r1", f"{name}-r2"] for name in ABC[:2]}
 
 
+def test_obey_is_over_when_the_last_has_started_or_failed() -> None:
+    once = {"restart": {"maxRestarts": 0}}
+    team = TeamSim(
+        *(member("a"), member("b"), member("c", template=once), member("d")),
+        restartStrategy="OneForAll",
+    )
+    play(team.settle()).crash("crew-a").settle()
+    assert team.condition("Reconciling") == "True/GroupRestart"
+    assert team.message("Reconciling") == "order 1 is being obeyed, next by crew-d"
+    team.crash("crew-c")
+    play(team)
+    assert team.phases()["crew-c"] == "FAILED"
+    assert [len(sim.created) for sim in team.agents.values()] == [2, 2, 1, 2]
+    assert team.condition("Reconciling") == "-"
+    assert team.condition("Degraded") == "True/Degraded"
+
+
 def test_obey_start_waits_for_nobody_whose_pod_is_refused() -> None:
     team = crew("OneForAll").crash("crew-c")
     team.agents["crew-a"].refuse = Refusal(RefusalKind.CREATE, "the quota is full")

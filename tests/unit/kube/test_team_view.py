@@ -127,6 +127,39 @@ def a_claim(team: str, *, joined: str = "", created: str = "12:00:00") -> dict[s
     return stored(item, created, {"members": stays} if joined else {})
 
 
+OWNER = {"kind": "SupervisorTeam", "name": "crew", "uid": "uid-of-crew", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("owners", "team", "is_left_over"),
+    [
+        ([OWNER], {}, False),
+        ([], {}, False),
+        ([OWNER | {"uid": "of a former one"}], {}, True),
+        ([OWNER], {"deletionTimestamp": "2026-11-18T12:00:00Z"}, True),
+        ([OWNER], None, True),
+        ([], None, False),
+        ([OWNER | {"kind": "Deployment"}], None, False),
+    ],
+    ids=["owned", "free", "former team", "team going", "team gone", "orphan", "owned by others"],
+)
+def test_what_a_team_leaves_over_is_the_garbage_collectors(
+    owners: list[dict[str, Any]],
+    team: dict[str, Any] | None,
+    is_left_over: bool,  # noqa: FBT001
+) -> None:
+    supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))
+    pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+    teams = Teams(items, supervisors, pods, Family(supervisors, pods))
+    if team is not None:
+        item = stored(a_team("crew", members=[]), "12:00:00", {})
+        item["metadata"] |= team
+        items.take(None, item)
+    agent = stored(a_supervisor("crew-a"), "12:00:00", {})
+    agent["metadata"]["ownerReferences"] = owners
+    assert teams.is_left_over(agent) is is_left_over
+
+
 @pytest.mark.parametrize("mode", ["Paused", "Stopped"])
 def test_the_mode_of_a_member_is_that_of_its_parent_too(mode: str) -> None:
     supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))

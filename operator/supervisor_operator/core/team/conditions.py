@@ -78,9 +78,10 @@ def said_of(
     yield _said_members(line, wanted, obstacles)
     if phase is Phase.FAILED or observed.invalid:
         yield Said(TeamCondition.STALLED, TRUE, reason, _way_out(line, message))
-    elif phase is Phase.SPAWNING or (
-        line.order and any(a.order < line.order_id for a in line.ordered)
-    ):
+    elif line.next_in_turn:
+        text = f"order {line.order_id} is being obeyed, next by {line.next_in_turn.name}"
+        yield Said(TeamCondition.RECONCILING, TRUE, Reason.GROUP_RESTART, text)
+    elif phase is Phase.SPAWNING:
         yield Said(TeamCondition.RECONCILING, TRUE, reason, message)
 
 

@@ -55,6 +55,22 @@ class Line:
         return tuple(agent for agent in found if agent.can_obey)
 
     @property
+    def pending(self) -> tuple[AgentView, ...]:
+        """Who still has to obey; one that FAILED meanwhile only where somebody asks it back."""
+        is_request = self.order is not None and self.order.reason == REQUEST
+        return tuple(
+            agent
+            for agent in self.ordered
+            if agent.order < self.order_id and (is_request or not agent.failed)
+        )
+
+    @property
+    def next_in_turn(self) -> AgentView | None:
+        """Stops next or, where nobody is left to stop, starts next."""
+        running = [agent for agent in self.ordered if _is_old(agent, self.order_id)]
+        return running[-1] if running else next(iter(self.pending), None)
+
+    @property
     def is_group(self) -> bool:
         return self.spec.restart_strategy is not RestartStrategy.ONE_FOR_ONE
 
@@ -193,7 +209,7 @@ def next_order(line: Line) -> TeamOrder | None:
     first = min(line.agents.index(agent) for agent in triggers)
     start = first if line.spec.restart_strategy is RestartStrategy.REST_FOR_ONE else 0
     names = {agent.name for agent in line.agents[start:] if agent.can_obey and not agent.failed}
-    pending = {agent.name for agent in line.ordered if agent.order < line.order_id}
+    pending = {agent.name for agent in line.pending}
     members = [agent.name for agent in line.agents if agent.name in names | pending]
     trigger = line.agents[first]
     return _order(
