@@ -38,14 +38,24 @@ def cast(stage: Stage, story: str, path: str) -> list[Json]:
 
 def end_of(stage: Stage, story: str) -> Json:
     """All objects of the story as they are, with its name and every time left open."""
+    return {name: item for path in KINDS for name, item in _of_kind(stage, story, path).items()}
+
+
+def lacks(stage: Stage, story: str, pattern: Json, path: str) -> list[str]:
+    """What of one kind is other than the pattern says."""
+    plural = path.rpartition(" ")[2]
+    wanted = {name: item for name, item in pattern.items() if name.startswith(f"{plural}/")}
+    return differences(wanted, _of_kind(stage, story, path))
+
+
+def _of_kind(stage: Stage, story: str, path: str) -> Json:
+    plural = path.rpartition(" ")[2]
     found: Json = {}
-    for path in KINDS:
-        plural = path.rpartition(" ")[2]
-        for item in cast(stage, story, path):
-            item["metadata"].pop("managedFields", None)
-            for field in NOT_OURS.get(plural, ()):
-                item.pop(field, None)
-            found[f"{plural}/{item['metadata']['name']}"] = item
+    for item in cast(stage, story, path):
+        item["metadata"].pop("managedFields", None)
+        for field in NOT_OURS.get(plural, ()):
+            item.pop(field, None)
+        found[f"{plural}/{item['metadata']['name']}"] = item
     plain: Json = _plain(found, story)
     return plain
 

@@ -1,8 +1,8 @@
-"""A stage for stories that end in a crash: one namespace, one operator, one proxy between.
+"""A stage for stories that are disturbed once: one namespace, one operator, one proxy between.
 
-The operator is killed at a chosen write and another follows at once. Events are not numbered:
-nothing is decided by them, and an operator that dies at one leaves the same objects behind as one
-that dies after the status before it.
+At a chosen write the operator is killed and another follows at once, or the write is refused, or
+its answer lost. Events are not numbered: nothing is decided by them, and an operator that dies at
+one leaves the same objects behind as one that dies after the status before it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from tests.support.api_call import Call
 from tests.support.behind_proxy import behind_proxy
 from tests.support.fleet import Fleet
 from tests.support.kubectl import Kubectl
@@ -31,6 +32,8 @@ FLAGS = ("--resync-seconds=0.5", "--heartbeat-writes-per-second=0")
 BEAT_SECONDS = 0.3
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.1
+BEFORE, AFTER, LOST = "before", "after", "answer lost"
+KILLS = (BEFORE, AFTER)
 QUIET_SECONDS = 1.2
 ROLLED_UP_SECONDS = 5.5
 STORY = re.compile(r"\bs\d+\b")
@@ -39,11 +42,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Where the operator shall die."""
+    """At which write the operator shall die, or what shall become of it: a status, or LOST."""
 
     what: str
     nth: int
-    when: str
+    how: str
 
 
 @dataclass(slots=True)
@@ -59,7 +62,8 @@ class Stage:
     story: str = ""
     base: int = 0
     sentence: Sentence | None = None
-    killed: threading.Event = field(default_factory=threading.Event)
+    disturbed: threading.Event = field(default_factory=threading.Event)
+    _before: Callable[[], None] | None = None
 
     def ask(self, method: str, path: str, body: Json | None = None) -> Json:
         """Of a path like `/api/v1 pods/NAME`; what is not there is empty."""
@@ -107,11 +111,21 @@ class Stage:
         others = set(STORY.findall(f"{write.path} {write.name}")) - {self.story}
         return not others and "/events" not in write.path
 
-    def told(self, write: Write) -> str:
+    def remember(self, look: Callable[[], None]) -> None:
+        """How to look once more at the story that has just been told."""
+        self._before = look
+
+    def look_back(self) -> None:
+        """At the story before, whose objects were left standing during this one."""
+        look, self._before = self._before, None
+        if look:
+            look()
+
+    def told(self, write: Write, story: str = "") -> str:
         """A write in words that are the same in each telling."""
         path = write.path.partition("/namespaces/")[2].partition("/")[2]
         text = f"{write.verb} {path}" + (f"/{write.name}" if write.name else "")
-        return text.replace(self.story, "NAME")
+        return re.sub(rf"\b{story or self.story}\b", "NAME", text)
 
     def until_quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """No write for longer than two resyncs take."""
@@ -128,24 +142,36 @@ class Stage:
         self.base = len(self.proxy.writes)
         return self.story
 
-    def kill_at(self, what: str, nth: int, when: str) -> None:
-        """SIGKILL the operator at the nth write told so; another follows at once."""
+    def disturb_at(self, what: str, nth: int, how: str) -> None:
+        """At the nth write told so, counted from here."""
         self.base = len(self.proxy.writes)
-        self.killed = threading.Event()
-        self.sentence = Sentence(what, nth, when)
+        self.disturbed = threading.Event()
+        self.sentence = Sentence(what, nth, how)
 
     def strike(self, when: str, write: Write) -> None:
         due = self.sentence
-        if due is None or due.when != when or not self._is_part(write):
+        if due is None or (due.how == AFTER) != (when == AFTER) or not self._is_part(write):
             return
         told = [self.told(one) for one in self.writes()]
         if self.told(write) != due.what or told.count(due.what) != due.nth:
             return
         self.sentence = None
+        self._renew_operator() if due.how in KILLS else self._trouble(write, due.how)
+        self.disturbed.set()
+
+    def _renew_operator(self) -> None:
         self.operator.kill()
         self.proxy.drop_clients()
         self.operator.start()
-        self.killed.set()
+
+    def _trouble(self, write: Write, how: str) -> None:
+        def is_it(call: Call) -> bool:
+            return (call.verb, call.path) == (write.verb, write.path)
+
+        if how == LOST:
+            self.proxy.lose_answers(is_it)
+        else:
+            self.proxy.refuse(is_it, int(how), "refused by the test")
 
 
 @contextmanager
@@ -158,7 +184,7 @@ def open_stage(kubectl: Kubectl, access: Path, folder: Path) -> Iterator[Stage]:
         Fleet(kubectl, BEAT_SECONDS) as fleet,
     ):
         stage = Stage(kubectl, troubled.operator, troubled.proxy, admin, fleet)
-        stage.proxy.on_write("before", partial(stage.strike, "before"))
-        stage.proxy.on_write("after", partial(stage.strike, "after"))
+        stage.proxy.on_write("before", partial(stage.strike, BEFORE))
+        stage.proxy.on_write("after", partial(stage.strike, AFTER))
         yield stage
     kubectl("delete", "namespace", kubectl.namespace, "--wait=false")

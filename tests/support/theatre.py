@@ -1,27 +1,29 @@
-"""Stories told on several stages at once: each once or twice undisturbed, then with a kill.
+"""Stories told on several stages at once: each once or twice undisturbed, then disturbed.
 
-An undisturbed telling gives the writes, and with a second one the pattern of the end. A crash point
-is one of those writes, by its words and not by its number: what several workers do at a time may
-come in another order the next time.
+An undisturbed telling gives the writes, and with a second one the pattern of the end. A point is
+one of those writes and what happens there, a kill or a refusal. A write is known by its words and
+not by its number: what several workers do at a time may come in another order the next time.
 """
 
 from __future__ import annotations
 
 import queue
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.support.endings import cast, common, differences, end_of
+from tests.support.endings import KINDS, cast, common, end_of, lacks
 from tests.support.kubectl import Kubectl
-from tests.support.stage import CUSTOM, QUIET_SECONDS, ROLLED_UP_SECONDS, Stage, open_stage
+from tests.support.proxy_server import Write
+from tests.support.stage import CUSTOM, LOST, QUIET_SECONDS, ROLLED_UP_SECONDS, Stage, open_stage
 
 TRIES = 2
-WHEN = ("before", "after")
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -56,14 +58,14 @@ class Telling:
         start, end = common(self.start, other.start), common(self.end, other.end)
         return Telling(self.story, start, self.writes, self.work, end)
 
-    def points(self) -> list[Point]:
+    def points(self, ways: Sequence[str]) -> list[Point]:
         """All writes but repetitions that the server refused: those may not come again."""
         return [
-            Point(self, what, nth, when)
+            Point(self, what, nth, how)
             for number, what in enumerate(self.writes, 1)
             if (nth := self.writes[:number].count(what)) <= self.work[what]
             or what.endswith("/status")
-            for when in WHEN
+            for how in ways
         ]
 
 
@@ -72,20 +74,27 @@ class Point:
     telling: Telling
     what: str
     nth: int
-    when: str
+    how: str
 
     @property
     def name(self) -> str:
-        return f"{self.telling.story.name}: {self.when} {self.what} ({self.nth})"
+        return f"{self.telling.story.name}: {self.how} {self.what} ({self.nth})"
+
+    @property
+    def work(self) -> tuple[Counter[str], ...]:
+        """As in the undisturbed story; what nobody answered may be asked for once more."""
+        once = self.telling.work
+        return (once, once + Counter([self.what])) if self.how == LOST else (once,)
 
 
 def work(stage: Stage) -> Counter[str]:
     """What was done to whom, statuses left out: they are compared as a part of the end."""
-    return Counter(
-        stage.told(write)
-        for write in stage.writes()
-        if write.status and write.status < 300 and not write.path.endswith("/status")
-    )
+    return Counter(stage.told(write) for write in stage.writes() if is_work(write))
+
+
+def is_work(write: Write) -> bool:
+    done = write.status is not None and write.status < HTTPStatus.MULTIPLE_CHOICES
+    return done and not write.path.endswith("/status") and "/events" not in write.path
 
 
 def tell(stage: Stage, story: Story) -> Telling:
@@ -98,50 +107,68 @@ def tell(stage: Stage, story: Story) -> Telling:
         story.finish(stage, name)
         stage.until_quiet(story.quiet_seconds)
         writes = tuple(stage.told(one) for one in stage.writes())
-        return Telling(story, start, writes, work(stage), end_of(stage, name))
+        telling = Telling(story, start, writes, work(stage), end_of(stage, name))
+        clear(stage, name)
+        return telling
 
 
-def tell_with_a_kill(stage: Stage, point: Point) -> bool:
-    """Tells whether the operator died where it should: two statuses may be written as one."""
+def tell_disturbed(stage: Stage, point: Point) -> bool:
+    """Tells whether it happened where it should: two statuses may be written as one."""
     telling = point.telling
     with beginning(stage, telling.story) as name:
         until_like(stage, name, telling.start, point)
-        stage.kill_at(point.what, point.nth, point.when)
+        stage.disturb_at(point.what, point.nth, point.how)
         telling.story.act(stage, name)
         telling.story.finish(stage, name)
         until_like(stage, name, telling.end, point)
-        assert work(stage) == telling.work, point.name
-        return stage.killed.is_set()
+        assert work(stage) in point.work, f"{point.name}: {work(stage)}, not {telling.work}"
+        stage.look_back()
+        stage.remember(partial(check_and_clear, stage, name, point, len(stage.proxy.writes)))
+        return stage.disturbed.is_set()
 
 
 def until_like(stage: Stage, name: str, pattern: Json, point: Point) -> None:
     def missing() -> list[str]:
-        return differences(pattern, end_of(stage, name))
+        return next((found for kind in KINDS if (found := lacks(stage, name, pattern, kind))), [])
 
     stage.until(lambda: not missing(), lambda: "\n".join([point.name, *missing()]))
 
 
+def check_and_clear(stage: Stage, name: str, point: Point, since: int) -> None:
+    """An end is one only if it stays: nothing was done since, while another story was told."""
+    late = [stage.told(one, name) for one in stage.proxy.writes[since:] if is_work(one)]
+    assert not (mine := [what for what in late if "NAME" in what]), f"{point.name}, later: {mine}"
+    until_like(stage, name, point.telling.end, point)
+    clear(stage, name)
+
+
 @contextmanager
 def beginning(stage: Stage, story: Story) -> Iterator[str]:
-    """Objects of a new name, ready for the story; gone with the context."""
+    """Objects of a new name, ready for the story."""
     name = stage.begin()
     try:
         story.prepare(stage, name)
         yield name
+    except BaseException:
+        clear(stage, name)
+        raise
     finally:
         stage.sentence = None
-        for run in (1, 2):
-            with suppress(KeyError):
-                stage.fleet.leave(f"{name}-r{run}")
-        for path in (f"{CUSTOM} supervisorteams", f"{CUSTOM} supervisors"):
-            for item in cast(stage, name, path):
-                stage.ask("DELETE", f"{path}/{item['metadata']['name']}")
+
+
+def clear(stage: Stage, name: str) -> None:
+    for run in (1, 2):
+        with suppress(KeyError):
+            stage.fleet.leave(f"{name}-r{run}")
+    for path in (f"{CUSTOM} supervisorteams", f"{CUSTOM} supervisors"):
+        for item in cast(stage, name, path):
+            stage.ask("DELETE", f"{path}/{item['metadata']['name']}")
 
 
 def explore(stage: Stage, point: Point) -> str:
-    """The name of a crash point that leads to the same end."""
+    """The name of a point that leads to the same end."""
     for _ in range(TRIES):
-        if tell_with_a_kill(stage, point):
+        if tell_disturbed(stage, point):
             return point.name
     assert point.what.endswith("/status"), f"{point.name}: never reached"
     return f"{point.name}: not reached, written as one with another"
@@ -180,3 +207,5 @@ def open_theatre(kubectl: Kubectl, access: Path, folder: Path, stages: int) -> I
             for space in spaces
         ]
         yield Theatre(opened, stack.enter_context(ThreadPoolExecutor(stages)))
+        for stage in opened:
+            stage.look_back()
