@@ -149,6 +149,7 @@ def test_rights_that_are_revoked_and_given_back(
         if long:
             assert operator.wait_end(120) == 1, "kopf gives up after about a minute"
             assert "the custom objects cannot be watched" in operator.log
+            assert "Traceback" not in operator.log
             operator.start().until(lambda: "Apply the operator's RBAC rules" in operator.log)
         else:
             operator.until(lambda: 'cannot watch resource "pods"' in operator.log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, cast
 
 import kopf
@@ -58,6 +59,21 @@ class NoProgress(kopf.ProgressStorage):
         return essence
 
 
+class WordsOnly(logging.Filter):
+    """What the API server answered says it all; the frames that it came through add nothing."""
+
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and isinstance(record.exc_info[1], APIError):
+            record.exc_info = None
+        return True
+
+
+WORDS_ONLY = WordsOnly()
+TELLERS = ("kopf._core.reactor.orchestration", "kopf._core.reactor.running")
+"""The parts of kopf that log the failure of others, one after the other."""
+
+
 def quieten(settings: kopf.OperatorSettings) -> None:
     """No Events, no annotations, no finalizers, no watching of CRDs and namespaces.
 
@@ -74,6 +90,8 @@ def quieten(settings: kopf.OperatorSettings) -> None:
     settings.watching.client_timeout = WATCH_SECONDS + 10
     settings.queueing.exit_timeout = EXIT_SECONDS
     settings.background.instant_exit_timeout = 0.1
+    for name in TELLERS:
+        logging.getLogger(name).addFilter(WORDS_ONLY)
 
 
 def register_login(registry: kopf.OperatorRegistry, kubeconfig: str | None) -> None:
