@@ -9,7 +9,7 @@ from typing import Any
 
 from supervisor_api.feed import Feed
 from supervisor_api.keeping import Kept, keep_supervisor, keep_team
-from supervisor_api.rhythm import Rhythm, Stroke
+from supervisor_api.rhythm import Rhythm, Stroke, run_of
 from supervisor_operator.core.health.subject import Beat
 from supervisor_operator.core.words import MANAGED_SELECTOR, Label
 from supervisor_operator.kube.cluster import (
@@ -115,8 +115,8 @@ class Index:
         beat = self.beats.get((namespace, pod))
         if beat and beat.time:
             agent = (metadata.get("labels") or {}).get(Label.SUPERVISOR, "")
-            sequence = item["status"].get("sequence") or 0
-            self.rhythm.put((namespace, agent), Stroke(beat.time, pod, sequence))
+            stroke = Stroke(beat.time, run_of(pod))
+            self.rhythm.put((namespace, agent), stroke, item["status"].get("sequence") or 0)
 
     def _reflector(
         self,

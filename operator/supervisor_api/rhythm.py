@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from supervisor_operator.kube.store import Key
 
-HELD = 60
+SHOWN = 60
+"""Intervals that are told of."""
+HELD = 2 * SHOWN
+"""A relay may beat twice in one."""
 LATE = 0.5
 """Part of an interval by which a beat may come late before one is missed."""
 
@@ -17,37 +20,52 @@ LATE = 0.5
 @dataclass(frozen=True, slots=True)
 class Stroke:
     time: datetime
-    pod: str
-    sequence: int
+    run: int
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A pod and when its silence ends: now, or when it ended."""
+    """A run and when its silence ends: now, or when it ended."""
 
-    pod: str
+    number: int
     until: datetime
+
+
+@dataclass(slots=True)
+class _Line:
+    """Numbers only: there is one for each agent."""
+
+    times: array[float] = field(default_factory=lambda: array("d"))
+    runs: array[int] = field(default_factory=lambda: array("l"))
+    sequence: int = -1
 
 
 class Rhythm:
     def __init__(self) -> None:
-        self._strokes: dict[Key, deque[Stroke]] = {}
+        self._lines: dict[Key, _Line] = {}
 
-    def put(self, agent: Key, stroke: Stroke) -> None:
-        known = self._strokes.setdefault(agent, deque(maxlen=HELD))
+    def put(self, agent: Key, stroke: Stroke, sequence: int) -> None:
+        line = self._lines.setdefault(agent, _Line())
         # A relay tells of the same beat again for as long as there is no other.
-        if not known or (known[-1].pod, known[-1].sequence) != (stroke.pod, stroke.sequence):
-            known.append(stroke)
+        if line.runs and (line.runs[-1], line.sequence) == (stroke.run, sequence):
+            return
+        line.sequence = sequence
+        line.times.append(stroke.time.timestamp())
+        line.runs.append(stroke.run)
+        if len(line.runs) > HELD:
+            del line.times[0], line.runs[0]
 
     def drop(self, agent: Key) -> None:
-        self._strokes.pop(agent, None)
+        self._lines.pop(agent, None)
 
-    def of(self, agent: Key) -> tuple[Stroke, ...]:
-        return tuple(self._strokes.get(agent, ()))
+    def of(self, agent: Key) -> list[Stroke]:
+        line = self._lines.get(agent, _Line())
+        pairs = zip(line.times, line.runs, strict=True)
+        return [Stroke(datetime.fromtimestamp(time, UTC), run) for time, run in pairs]
 
 
 def missed(strokes: Sequence[Stroke], interval: timedelta, runs: Sequence[Run]) -> list[datetime]:
-    """When a beat was due and none came; of pods without a known end only between their beats."""
+    """When a beat was due and none came; of runs without a known end only between their beats."""
     return [
         due
         for number, stroke in enumerate(strokes)
@@ -56,13 +74,19 @@ def missed(strokes: Sequence[Stroke], interval: timedelta, runs: Sequence[Run]) 
 
 
 def _end(stroke: Stroke, later: Sequence[Stroke], runs: Sequence[Run]) -> datetime:
-    if later and later[0].pod == stroke.pod:
+    if later and later[0].run == stroke.run:
         return later[0].time
-    return next((run.until for run in runs if run.pod == stroke.pod), stroke.time)
+    return next((run.until for run in runs if run.number == stroke.run), stroke.time)
 
 
 def _due(stroke: Stroke, end: datetime, interval: timedelta) -> Iterator[datetime]:
     """The latest are enough: a silence may be days long."""
     count = int((end - stroke.time) / interval - LATE)
-    for number in range(max(1, count - HELD + 1), count + 1):
+    for number in range(max(1, count - SHOWN + 1), count + 1):
         yield stroke.time + number * interval
+
+
+def run_of(pod: str) -> int:
+    """The run that a pod was made for, by its name; 0 where that is no name of ours."""
+    number = pod.rpartition("-r")[2]
+    return int(number) if number.isdecimal() else 0

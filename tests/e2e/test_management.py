@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +18,7 @@ import pytest
 from tests.support.builders import a_supervisor
 from tests.support.in_cluster import API, API_DEPLOYMENT, ROLLOUT_SECONDS
 from tests.support.kubectl import Kubectl
+from tests.support.page_command import LINK, page_command, wait_for
 
 PORT = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+)")
 Json = dict[str, Any]
@@ -75,3 +78,22 @@ def test_see_and_steer_a_real_agent_with_ones_own_token(address: str, agents: Ku
     refused = ask(f"{here}/health", stranger)
     assert refused["code"] == 403
     assert "stranger" in refused["detail"], "in the API server's own words"
+
+
+def test_the_page_through_a_port_forward_of_its_command(
+    address: str, agents: Kubectl, tmp_path: Path
+) -> None:
+    assert address, "the API is deployed"
+    a_token(agents, "viewer", "edit")
+    words = [f"--kubeconfig={agents.cluster.kubeconfig}", "-n", agents.namespace]
+    path = f"{Path(agents.cluster.kubectl).parent}:{os.environ['PATH']}"
+    with page_command(*words, "--account=viewer", "--no-browser", folder=tmp_path, PATH=path):
+        link = wait_for(tmp_path / "said", LINK.pattern)
+        with closing(http.client.HTTPConnection(urlsplit(link[1]).netloc, timeout=10)) as line:
+            line.request("GET", "/")
+            assert b"<title>Supervision</title>" in line.getresponse().read()
+            line.request("POST", "/signin", link[2], {"Origin": link[1].rstrip("/")})
+            given = json.loads(line.getresponse().read())
+            headers = {"Authorization": f"Bearer {given['token']}"}
+            line.request("GET", f"/api/v1/snapshot?namespace={agents.namespace}", headers=headers)
+            assert line.getresponse().status == http.client.OK

@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
-import signal
 import stat
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, expect
 
 from supervisor_operator.core.states import State
-from tests.cluster.places import CHECKOUT
 from tests.page.conftest import People
 from tests.page.test_fleet import put
 from tests.support.browser import visiting
 from tests.support.management import ApiProcess, write_kubeconfig
+from tests.support.page_command import LINK, page_command, wait_for
 
-LINK = re.compile(r"(http://127\.0\.0\.1:\d+/)#code=(\S+)")
 BROWSER = """#!/bin/sh
 echo "$1" > "{folder}/argument"
 """
-
-
-@contextmanager
-def page_command(
-    *words: str, folder: Path, **environment: str
-) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "supervisor_cli", "page", *words]
-    known = os.environ | {"PYTHONPATH": str(CHECKOUT / "operator")} | environment
-    with (
-        (folder / "said").open("wb") as said,
-        subprocess.Popen(command, stdout=said, stderr=said, env=known) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(20)
-
-
-def wait_for(path: Path, pattern: str) -> re.Match[str]:
-    deadline = time.monotonic() + 30
-    while True:
-        text = path.read_text() if path.exists() else ""
-        if found := re.search(pattern, text):
-            return found
-        assert time.monotonic() < deadline, text
-        time.sleep(0.02)
 
 
 def test_a_link_signs_in_once_and_the_token_stays_in_the_command(
@@ -75,7 +40,7 @@ def test_a_link_signs_in_once_and_the_token_stays_in_the_command(
             assert people.clerk not in "".join(headers)
             tell = "Pause"
             visitor.page.locator(visitor.row("trader")).click()
-            visitor.page.get_by_role("button", name=tell).click()
+            visitor.page.get_by_role("button", name=tell, exact=True).click()
             visitor.page.get_by_role("dialog").get_by_role("button", name=tell).click()
             expect(visitor.page.get_by_role("button", name="Resume")).to_be_visible()
         with visiting(browser, link[1].rstrip("/")) as late:

@@ -36,7 +36,7 @@ PICTURES = CHECKOUT / "docs" / "images"
 SIZE = (1280, 800)
 INTERVAL = 2
 NONE = {"source": "None"}
-BEATS = {"source": "API", "intervalSeconds": INTERVAL}
+BEATS = {"intervalSeconds": INTERVAL}
 STEADY = ("crawler", "importer", "ledger", "notifier", "pricer", "summariser", "translator")
 HUNG, LEFT = "pricer", "importer"
 
@@ -101,11 +101,11 @@ def _people(kubectl: Kubectl) -> None:
     )
     for name, parent in (("trader", "desk"), ("probe", "clerk")):
         kubectl.create(_doomed(name, parent))
-    kubectl.wait_status("research-lead", phase="ACTIVE")
+    kubectl.wait("supteam/research", "jsonpath={.status.phase}=ACTIVE")
     kubectl.wait_status("trader", phase="FAILED")
     kubectl.patch("clerk", {"operatingMode": "Paused"})
     for name in STEADY:
-        kubectl.wait(f"pod/{name}-r1", "condition=Ready")
+        kubectl.wait_status(name, podName=f"{name}-r1")
 
 
 def _member(name: str, **more: Any) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def _doomed(name: str, parent: str) -> dict[str, Any]:
 def _let_one_hang(scene: Scene, fleet: Fleet) -> None:
     with visiting(scene.browser, scene.base) as visitor:
         _open(visitor, scene, HUNG)
-        expect(visitor.page.locator(".pulse .beat").nth(15)).to_be_attached(timeout=60_000)
+        expect(visitor.page.locator(".pulse .beat").nth(25)).to_be_attached(timeout=60_000)
         fleet.freeze(f"{HUNG}-r1", f"{LEFT}-r1")
-        scene.kubectl.wait(f"pod/{HUNG}-r2", "condition=Ready")
+        scene.kubectl.wait_status(HUNG, podName=f"{HUNG}-r2")
         fleet.join(f"{HUNG}-r2")
-        expect(visitor.page.locator(".pulse .beat").nth(26)).to_be_attached(timeout=60_000)
+        expect(visitor.page.locator(".pulse .beat").nth(55)).to_be_attached(timeout=60_000)
         scene.kubectl.wait_status(LEFT, health="UNRESPONSIVE")
 
 

@@ -74,7 +74,7 @@ export function table(caption, heads, rows, empty) {
   if (!rows.length) return h("p", { class: "muted" }, empty);
   const head = h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)));
   const body = rows.map((cells) => h("tr", {}, cells.map((cell, at) => h("td", { "data-head": heads[at] }, cell ?? "–"))));
-  return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), h("tbody", {}, body)));
+  return h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), h("tbody", {}, body)));
 }
 
 export function conditions(found) {

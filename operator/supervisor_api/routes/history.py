@@ -11,11 +11,12 @@ from fastapi import APIRouter, Depends, Response
 
 from supervisor_api.access import Question
 from supervisor_api.models import Beats, BeatSeen, EventSeen, Story
-from supervisor_api.rhythm import HELD, Run, missed
+from supervisor_api.rhythm import SHOWN, Run, missed, run_of
 from supervisor_api.routes.shared import ABSENT, JSON, PROBLEMS, get_target
 from supervisor_api.service import Target, TheCaller, TheService, read
 from supervisor_operator.api.v1alpha1.policies import HeartbeatSource
 from supervisor_operator.core.health.subject import Subject
+from supervisor_operator.core.template import pod_name
 from supervisor_operator.kube.cluster import HEARTBEATS, SUPERVISORS, Object
 
 YAML = "application/yaml"
@@ -35,14 +36,18 @@ async def get_beats(service: TheService, caller: TheCaller, target: TheTarget) -
     if policy.source is HeartbeatSource.NONE or subject.spec.agent is None:
         return _answer(Beats(now=now, since=now))
     interval = timedelta(seconds=policy.interval_seconds)
-    since = now - HELD * interval
+    since = now - SHOWN * interval
     strokes = service.index.rhythm.of(kept.key)
     found = Beats(
         now=now,
         since=since,
         interval_seconds=policy.interval_seconds,
         allowed=policy.missed_threshold,
-        beats=[BeatSeen(time=one.time, pod=one.pod) for one in strokes if one.time >= since],
+        beats=[
+            BeatSeen(time=one.time, pod=pod_name(subject.name, one.run))
+            for one in strokes
+            if one.time >= since
+        ],
         missed=[due for due in missed(strokes, interval, _runs(subject, now)) if due >= since],
     )
     return _answer(found)
@@ -81,8 +86,12 @@ def _answer(found: Beats | Story) -> Response:
 def _runs(subject: Subject, now: datetime) -> list[Run]:
     status = subject.status
     end = status.last_termination
-    ended = [Run(end.pod_name, end.finished_at)] if end and end.pod_name and end.finished_at else []
-    return [*ended, *([Run(status.pod_name, now)] if status.pod_name else [])]
+    ended = (
+        [Run(run_of(end.pod_name), end.finished_at)]
+        if end and end.pod_name and end.finished_at
+        else []
+    )
+    return [*ended, Run(status.run or 0, now)]
 
 
 def _told(item: Object) -> EventSeen:
