@@ -163,10 +163,13 @@ class Rows {
     this.list.style.height = `${this.#agents.length * this.#height}px`;
     const top = -this.list.getBoundingClientRect().top;
     const [first, last] = inSight(top, innerHeight, this.#height, this.#agents.length);
-    const wanted = new Map(this.#agents.slice(first, last).map((one, at) => [one.id, [one, first + at]]));
     const focused = document.activeElement?.closest?.(".rows li")?.dataset.id;
+    const wanted = new Map();
+    this.#agents.forEach((one, at) => {
+      if ((at >= first && at < last) || one.id === focused) wanted.set(one.id, [one, at]);
+    });
     for (const [id, row] of this.#rows) {
-      if (wanted.has(id) || id === focused) continue;
+      if (wanted.has(id)) continue;
       row.item.remove();
       this.#rows.delete(id);
     }
