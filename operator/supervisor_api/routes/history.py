@@ -68,7 +68,7 @@ async def get_story(service: TheService, caller: TheCaller, target: TheTarget) -
 @router.get(
     "/yaml",
     response_class=Response,
-    responses={200: {"content": {YAML: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {YAML: {"schema": {}}}}},
 )
 async def get_yaml(caller: TheCaller, service: TheService, target: TheTarget) -> Response:
     """The object as the API server has it, without who manages which field."""
