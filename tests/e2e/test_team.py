@@ -62,6 +62,9 @@ def test_the_middle_one_freezes(crews: Kubectl, strategy: str, restarted: str) -
     assert found["lastTermination"]["reason"] == "HeartbeatsMissed"
     for name in set(restarted) - {"b"}:
         assert crews.get("sup", f"{team}-{name}")["status"]["restartSummary"] == "0/3"
+    made = [crews.get("pod", expected[name])["metadata"] for name in restarted]
+    times = [metadata["creationTimestamp"] for metadata in made]
+    assert times == sorted(times), "started in list order"
     order = crews.get("supteam", team)["status"].get("order", {})
     assert order.get("members", []) == (
         [f"{team}-{name}" for name in restarted] if strategy != "OneForOne" else []

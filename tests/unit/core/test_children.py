@@ -145,12 +145,14 @@ def test_a_wiped_boss_gives_no_order_twice() -> None:
     assert [order.id for order in orders] == [1, 2]
 
 
-def test_stopping_the_top_stops_the_subtree_and_orders_nothing() -> None:
+@pytest.mark.parametrize(("mode", "phase"), [("Stopped", "TERMINATED"), ("Paused", "PAUSED")])
+def test_effective_mode_of_the_top_holds_for_the_subtree(mode: str, phase: str) -> None:
     tree = TreeSim(
         {"top": None, "mid": "top", "leaf": "mid"}, top={"childFailurePolicy": "Restart"}
     )
-    tree.settle().start().edit("top", operatingMode="Stopped").reap()
-    assert set(tree.phases().values()) == {"TERMINATED"}
+    tree.settle().start().edit("top", operatingMode=mode).reap()
+    assert set(tree.phases().values()) == {phase}
+    assert not tree.nodes["top"].status.child_orders
     tree.edit("top", operatingMode="Running").start()
     assert set(tree.phases().values()) == {"ACTIVE"}
 

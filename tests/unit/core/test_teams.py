@@ -21,7 +21,7 @@ from supervisor_operator.core.team.members import wanted_agents
 from supervisor_operator.core.team.observed import AgentView, TeamObserved
 from supervisor_operator.core.team.plan import plan_team
 from supervisor_operator.kube.report import dump_status
-from tests.support.sim import Sim
+from tests.support.sim import START, Sim
 from tests.support.team_sim import TeamSim, member
 
 ABC = ("crew-a", "crew-b", "crew-c")
@@ -73,9 +73,31 @@ def test_renamed_is_left_and_joined_and_rerolled_touches_nobody() -> None:
     team = TeamSim(member("a"), member("b")).settle().start().wait(60)
     uid = team.agents["crew-a"].uid
     team.edit(members=[member("a", role="LEAD"), member("z")]).start()
-    assert team.agents["crew-a"].uid == uid
+    assert (team.agents["crew-a"].uid, team.agents["crew-a"].created) == (uid, ["crew-a-r1"])
     stays = [(stay.name, stay.left_at is not None) for stay in team.status.members or ()]
     assert stays == [("a", False), ("z", False), ("b", True)]
+
+
+def test_a_stay_has_its_exact_times_and_the_agents_uid_through_restarts() -> None:
+    team = TeamSim(member("a"), {"name": "x", "ref": {"name": "hello"}}).settle()
+    team.wait(10).add("hello", {"agent": {"image": "a"}, "heartbeat": {"source": "None"}})
+    play(team.settle().start().crash("crew-a"))
+    first = {stay.supervisor: stay for stay in team.status.members or ()}
+    assert {name: sim.uid for name, sim in team.agents.items()} == {
+        name: stay.agent_id for name, stay in first.items()
+    }
+    seconds = {
+        name: (stay.joined_at - START).seconds for name, stay in first.items() if stay.joined_at
+    }
+    assert seconds == {"crew-a": 0, "hello": 10}
+    assert (first["crew-a"].restarts, first["crew-a"].left_at) == (1, None)
+    left_at = team.wait(7).wall.replace(microsecond=0)
+    team.edit(members=[]).wait(60)
+    stays = {stay.supervisor: stay for stay in team.status.members or ()}
+    assert {stay.left_at for stay in stays.values()} == {left_at}
+    assert {name: stay.joined_at for name, stay in stays.items()} == {
+        name: stay.joined_at for name, stay in first.items()
+    }
 
 
 def test_who_left_is_kept_but_at_most_50() -> None:
@@ -692,6 +714,17 @@ def test_phase_of_a_team(story: Callable[[TeamSim], object], phase: str, ready: 
 
 def finish(team: TeamSim, name: str) -> Sim:
     return team._sync(team.agents[name]).exit(0)
+
+
+def test_phase_of_a_team_whose_members_are_still_to_come() -> None:
+    team = TeamSim(member("a"), member("b"))
+    status = team.plan().status
+    ready = next(one for one in status.conditions or () if one.type == "Ready")
+    assert (str(status.phase), f"{ready.status}/{ready.reason}") == ("SPAWNING", "Unknown/Starting")
+    assert ready.message == "0 of 2 members are ACTIVE"
+    team = play(TeamSim(member("a"), {"name": "x", "ref": {"name": "nobody"}}).settle())
+    assert (str(team.status.phase), team.condition("Ready")) == ("ACTIVE", "False/Degraded")
+    assert team.message("Ready") == "1 of 2 members are ACTIVE; nobody is SPAWNING/UNKNOWN"
 
 
 def test_phase_of_a_team_whose_members_all_failed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from supervisor_operator.api.v1alpha1.meta import ConditionStatus, OperatingMode, Phase
+from supervisor_operator.api.v1alpha1.meta import ConditionStatus, Health, OperatingMode, Phase
 from supervisor_operator.core.conditions import Said
 from supervisor_operator.core.team.members import Wanted, leads_itself
 from supervisor_operator.core.team.observed import Obstacle, TeamObserved
@@ -31,10 +31,13 @@ MODES = {
 
 
 def _children(line: Line) -> tuple[ChildView, ...]:
-    return tuple(
+    """Who is still to come counts as starting."""
+    there = [
         ChildView(agent.name, agent.phase, agent.health, finished=agent.finished)
         for agent in line.agents
-    )
+    ]
+    coming = [ChildView(name, Phase.SPAWNING, Health.UNKNOWN) for name in line.missing]
+    return (*there, *coming)
 
 
 def _exhausted(line: Line) -> str:
@@ -64,7 +67,7 @@ def said_of(
         message = (
             f"The stored object cannot be read, its members are left alone: {observed.invalid}"
         )
-    elif obstacles or len(line.agents) < len(wanted):
+    elif obstacles:
         ready = FALSE if ready is TRUE else ready
         reason = Reason.DEGRADED if ready is FALSE and reason is Reason.MEMBERS_HEALTHY else reason
     yield Said(TeamCondition.READY, ready, reason, message)
@@ -75,7 +78,7 @@ def said_of(
     yield _said_allowed(line)
     if observed.spec.supervisor_ref:
         yield _said_supervisor(observed, wanted)
-    yield _said_members(line, wanted, obstacles)
+    yield _said_members(line, obstacles)
     if phase is Phase.FAILED or observed.invalid:
         yield Said(TeamCondition.STALLED, TRUE, reason, _way_out(line, message))
     elif line.next_in_turn:
@@ -122,11 +125,11 @@ def _said_supervisor(observed: TeamObserved, wanted: tuple[Wanted, ...]) -> Said
     return Said(kind, FALSE, reason, text)
 
 
-def _said_members(line: Line, wanted: tuple[Wanted, ...], obstacles: tuple[Obstacle, ...]) -> Said:
+def _said_members(line: Line, obstacles: tuple[Obstacle, ...]) -> Said:
     kind = TeamCondition.MEMBERS_RESOLVED
     if obstacles:
         text = "; ".join(one.message for one in obstacles[:3])
         return Said(kind, FALSE, obstacles[0].reason, text)
-    if len(line.agents) < len(wanted):
+    if line.missing:
         return Said(kind, UNKNOWN, Reason.STARTING, "members are being made")
     return Said(kind, TRUE, Reason.RESOLVED)

@@ -31,6 +31,8 @@ class Line:
     now: datetime
     mode: OperatingMode = OperatingMode.RUNNING
     uid: str = ""
+    missing: tuple[str, ...] = ()
+    """Who is wanted and not there, or not ours."""
 
     @property
     def order(self) -> TeamOrder | None:

@@ -75,9 +75,16 @@ def plan_team(observed: TeamObserved, now: datetime) -> TeamPlan:
 
 
 def line_of(observed: TeamObserved, wanted: tuple[Wanted, ...], now: datetime) -> Line:
-    agents = (observed.agents[one.supervisor] for one in wanted if belongs(observed, one))
-    mode = team_mode(observed, wanted, now)
-    return Line(observed.spec, observed.status, tuple(agents), now, mode, observed.uid)
+    agents = [observed.agents[one.supervisor] for one in wanted if belongs(observed, one)]
+    return Line(
+        spec=observed.spec,
+        status=observed.status,
+        agents=tuple(agents),
+        now=now,
+        mode=team_mode(observed, wanted, now),
+        uid=observed.uid,
+        missing=tuple(one.supervisor for one in wanted if not belongs(observed, one)),
+    )
 
 
 def belongs(observed: TeamObserved, wanted: Wanted) -> bool:
