@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.team import TeamSpec
 from supervisor_operator.crdgen.schema import structural_schema
 from tests.support.behind_proxy import Troubled, behind_proxy
-from tests.support.builders import an_object
+from tests.support.builders import a_supervisor, an_object
 from tests.support.kubectl import Kubectl
+from tests.support.operator import OperatorProcess
 from tests.support.random_specs import Nonsense
 from tests.support.tokens import Admin
 from tests.support.walk.snapshot import CUSTOM, View, condition, is_looked_at, look
@@ -26,6 +28,7 @@ MOST_WRITES = 15
 """Of one object: statuses, pods, Heartbeats, members and Events of a start that may fail."""
 STILL_SECONDS = 6.0
 SEED = 2026
+DEPTH = 5000
 
 
 @pytest.fixture
@@ -56,6 +59,19 @@ def test_nonsense_that_the_schema_admits(
     assert writes[0][1] <= MOST_WRITES, writes[:5]
     assert known / len(items) <= MOST_WRITES
     assert "Traceback" not in troubled.operator.log
+
+
+def test_an_object_as_deep_as_the_api_server_takes_it_stops_nobody(
+    fake_kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    """Python reads JSON a tenth as deep: one object of one namespace ended the watch of all."""
+    kubectl, nest = fake_kubectl, '{"a":' * DEPTH + "1" + "}" * DEPTH
+    item = a_supervisor("deep", config={"nest": "here"}, heartbeat={"source": "None"})
+    kubectl("create", "-f", "-", stdin=json.dumps(item).replace('"here"', nest))
+    kubectl.create(a_supervisor("plain", heartbeat={"source": "None"}))
+    for name in ("plain", "deep"):
+        kubectl.wait(f"sup/{name}", "jsonpath={.status.phase}=ACTIVE")
+    assert "Traceback" not in operator.log
 
 
 def make(admin: Admin, namespace: str, count: int) -> Counter[int]:
