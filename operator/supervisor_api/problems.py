@@ -90,7 +90,7 @@ def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
 
 def cluster_problem(error: ClusterError) -> tuple[Problem, dict[str, str]]:
     kinds = (found for kind, found in FIXES.items() if isinstance(error, kind))
-    status, fix = next(kinds, (error.status or 503, "Read the words of the API server."))
+    status, fix = next(kinds, (_known(error.status), "Read the words of the API server."))
     if error.status == TOO_MANY:
         status = TOO_MANY
     causes = [FieldProblem(field=field, fix=message) for field, message in error.causes if field]
@@ -103,6 +103,13 @@ def cluster_problem(error: ClusterError) -> tuple[Problem, dict[str, str]]:
         fix=fix,
         errors=causes or None,
     ), wait
+
+
+def _known(status: int | None) -> int:
+    """A number that only a proxy knows is its fault."""
+    if status is None:
+        return 503
+    return status if status in HTTPStatus.__members__.values() else 502
 
 
 async def _answer_problem(_request: Request, error: Exception) -> Response:

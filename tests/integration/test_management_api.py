@@ -259,6 +259,14 @@ def test_a_stream_ends_with_the_right_to_it_or_with_the_token(desk: Desk) -> Non
             assert stream.next() is None, "the API server's answer is remembered for 5 s only"
 
 
+@pytest.mark.parametrize("what", ["namespace=No%20Name", "namespace=a/../b", "namespace="])
+def test_a_stream_of_nonsense_is_refused(desk: Desk, what: str) -> None:
+    answer = desk.caller.get(f"/api/v1/events?{what}")
+    assert (answer.status, answer.json["errors"][0]["field"]) == (422, "query.namespace")
+    long = desk.caller.get(f"/api/v1/events?{desk.query}", **{"Last-Event-ID": "x" * 300})
+    assert (long.status, long.json["errors"][0]["field"]) == (422, "header.last-event-id")
+
+
 def test_headers_and_limits(kubectl: Kubectl, access: Path, tmp_path: Path) -> None:
     token = make_account(kubectl, "clerk")
     allow_in_namespace(kubectl, "clerk")

@@ -9,13 +9,11 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from supervisor_api.app import create_app
-from supervisor_api.service import Service
-from supervisor_api.settings import Settings
 from tests.conftest import Tier
 from tests.support.builders import AGENT, a_supervisor, a_team
 from tests.support.kubectl import Kubectl
@@ -27,6 +25,7 @@ from tests.support.management import (
     allow_everything,
     allow_in_namespace,
     api_kubeconfig,
+    bare_service,
     install_api,
     make_account,
     serving,
@@ -103,10 +102,7 @@ ROWS: dict[str, Row] = {
 def operations() -> dict[str, tuple[str, str]]:
     """What the application itself answers, by the names in its document."""
 
-    class Bare:
-        settings = Settings()
-
-    found = create_app(cast("Service", Bare())).openapi()["paths"]
+    found = create_app(bare_service()).openapi()["paths"]
     return {
         operation["operationId"]: (method.upper(), path)
         for path, methods in found.items()

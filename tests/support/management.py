@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+from supervisor_api.service import Service
+from supervisor_api.settings import Settings
 from tests.cluster.local import Cluster
 from tests.cluster.places import CHECKOUT
 from tests.support.install import MANIFESTS, NAMESPACE, TOKEN_LIFE
@@ -192,6 +195,11 @@ def serving(
         yield process
     finally:
         process.stop()
+
+
+def bare_service() -> Service:
+    """Enough for the application to describe itself."""
+    return cast("Service", SimpleNamespace(settings=Settings()))
 
 
 def install_api(cluster: Cluster) -> None:
