@@ -105,6 +105,7 @@ async def _serve(settings: Settings, service: Service, filling: asyncio.Task[Non
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         lifespan="off",
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         h11_max_incomplete_event_size=HEADER_BYTES,

@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read this has enough; the interpreter would complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"error: {error.strerror}: {error.filename}", file=sys.stderr)
+        return FAILED
     return code
 
 

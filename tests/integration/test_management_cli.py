@@ -162,9 +162,12 @@ def test_a_report_holds_what_is_needed_and_no_secret(
     agent = {"image": "localhost/agent:1", "env": [{"name": "KEY", "value": secret}]}
     put(kubectl, "ill", State.FAILED, agent=agent, config={"key": secret})
     path = tmp_path / "report.tar.gz"
+    path.touch(mode=0o644)
     done = plugin("report", f"--file={path}")
     assert done.returncode == 0, done.stderr
     assert path.stat().st_mode & 0o777 == 0o600
+    nowhere = plugin("report", f"--file={tmp_path / 'no' / 'folder'}")
+    assert (nowhere.returncode, nowhere.stderr.startswith("error: No such file")) == (1, True)
     with tarfile.open(path) as tar:
         found = {
             member.name.removeprefix("supervisor-report/"): tar.extractfile(member)

@@ -36,6 +36,7 @@ class Archive:
 
     def write(self, path: Path, moment: float) -> None:
         path.touch(mode=OWNER_ONLY)
+        path.chmod(OWNER_ONLY)  # one that was there keeps its own otherwise
         with tarfile.open(path, "w:gz") as tar:
             for name, text in self.files.items():
                 content = text.encode()

@@ -17,7 +17,7 @@ from supervisor_cli.commands.tree import Node, draw, grow
 from supervisor_cli.commands.watch import Screen
 from supervisor_cli.look import report
 from supervisor_cli.redact import GONE, redact, redact_text
-from supervisor_cli.show import content_of, paint, paragraph, table, worst_first
+from supervisor_cli.show import content_of, is_seen, paint, paragraph, table, worst_first
 from supervisor_operator.core.health.assess import assess
 from supervisor_operator.core.health.report import HealthReport, Level
 from supervisor_operator.core.health.subject import Subject
@@ -63,6 +63,23 @@ def test_columns_stand_below_each_other_and_colours_are_for_terminals() -> None:
     assert table(["A", "B"], [["long", "x"], ["s", "y"]]) == ["A      B", "long   x", "s      y"]
     assert paint(Level.HEALTHY, "x", colour=False) == "x"
     assert paint(Level.HEALTHY, "x", colour=True) == "\x1b[32mx\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "seen"),
+    [(True, None, True), (True, "1", False), (False, None, False), (True, "", True)],
+)
+def test_colours_are_where_a_person_looks_and_wants_them(
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,  # noqa: FBT001 - a column of the table
+    no_color: str | None,
+    seen: bool,  # noqa: FBT001 - likewise
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    assert is_seen() is seen
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
