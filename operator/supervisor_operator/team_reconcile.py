@@ -59,6 +59,8 @@ class TeamReconciler:
         wall = parts.clocks.wall()
         observed = await self._observe(key, item)
         plan = plan_team(observed, wall)
+        if plan.actions:
+            await self._make_sure_it_stands(item)
         obstacles = [
             obstacle for action in plan.actions if (obstacle := await self._apply(key, action))
         ]
@@ -80,6 +82,20 @@ class TeamReconciler:
             await self._parts.cluster.get(SUPERVISORS, key[0], ref.name)
             raise NotYetError(f"Supervisor {ref.name} is there, but not in the store yet")
         return replace(observed, asked_server=True)
+
+    async def _make_sure_it_stands(self, item: Object) -> None:
+        """Nobody is made or removed for a team that is gone by now, or reads otherwise.
+
+        Its own watch may be late while that of its members is not.
+        """
+        known = item["metadata"]
+        try:
+            found = await self._parts.cluster.get(TEAMS, known["namespace"], known["name"])
+        except NotFoundError:
+            self._parts.items.doubt()
+            raise NotYetError(f"team {known['name']} is gone: waiting for the news") from None
+        if any(found["metadata"].get(field) != known.get(field) for field in ("uid", "generation")):
+            raise NotYetError(f"team {known['name']} has changed: waiting for the news")
 
     async def _apply(self, key: Key, action: TeamAction) -> Obstacle | None:
         if not (self._parts.supervisors.trusted and self._parts.items.trusted):

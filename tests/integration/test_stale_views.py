@@ -6,6 +6,7 @@ not delete, end or count one whose uid is not the one it read, and make nothing 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,36 @@ def test_a_change_and_its_opposite_that_were_never_seen_apart(
     assert work(troubled, since) == {"create pods": 1}, "again is another one; else nothing"
     after = uids(kubectl, "pods")
     assert {name for name in before if after[name] != before[name]} == {"again-r1"}
+
+
+def test_a_late_view_of_a_team_neither_makes_nor_removes_members(
+    troubled: Troubled, fake_kubectl: Kubectl
+) -> None:
+    """Its members are seen as they are: one that joined since, and none where it was deleted."""
+    kubectl, proxy, operator = fake_kubectl, troubled.proxy, troubled.operator
+    worker = {"agent": {"image": "localhost/agent:1"}, "heartbeat": NONE}
+    both = [{"name": name, "template": worker} for name in "ab"]
+    make(kubectl, a_team("grown", members=both[:1]), a_team("gone", members=both))
+    kubectl("wait", "supteam", "--all", "--for=condition=Ready", "--timeout=30s")
+    past = revision(kubectl)
+    change = f'[{{"op":"add","path":"/spec/members/1","value":{json.dumps(both[1])}}}]'
+    kubectl("patch", "supteam", "grown", "--type=json", "-p", change)
+    kubectl.wait_status("grown-b", phase="ACTIVE")
+    operator.kill()
+    proxy.show_past("supervisorteams", past)
+    there, since = uids(kubectl, "sup"), len(proxy.writes)
+    operator.start().ready()
+    kubectl("delete", "supteam", "gone", "--cascade=foreground", "--timeout=30s")
+    operator.until(lambda: "team gone is gone" in operator.log)
+    operator.until(lambda: "team grown has changed" in operator.log)
+    operator.let_pass(10)
+    assert work(troubled, since) == Counter()
+    proxy.show_present("supervisorteams")
+    kubectl.wait("supteam/grown", "jsonpath={.status.memberCount}=2")
+    operator.let_pass(10)
+    assert work(troubled, since) == Counter()
+    left = {name: uid for name, uid in there.items() if name.startswith("grown")}
+    assert uids(kubectl, "sup") == left
 
 
 def generation(kubectl: Kubectl, name: str) -> str:

@@ -109,7 +109,7 @@ def test_the_operator_holds_no_dangerous_right() -> None:
 @pytest.mark.parametrize(
     ("resource", "verbs"),
     [
-        ("supervisorteams", {"list", "watch"}),
+        ("supervisorteams", {"get", "list", "watch"}),
         # Those of team members are made, put back and removed; none is ever patched.
         ("supervisors", {"get", "list", "watch", "create", "update", "delete"}),
     ],
