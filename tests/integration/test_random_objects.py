@@ -28,7 +28,7 @@ MOST_WRITES = 15
 """Of one object: statuses, pods, Heartbeats, members and Events of a start that may fail."""
 STILL_SECONDS = 6.0
 SEED = 2026
-DEPTH = 5000
+DEPTH = 3000
 
 
 @pytest.fixture
