@@ -104,7 +104,11 @@ class Choice:
         namespace: OneNamespace = None,
         label_selector: Annotated[
             str,
-            Query(alias="labelSelector", max_length=1024, description="As in app=x,!old,env!=y"),
+            Query(
+                alias="labelSelector",
+                max_length=1024,
+                description="As in app=x,!old,env notin (a,b)",
+            ),
         ] = "",
         phase: Annotated[Phase | None, Query(description="Only those in this phase")] = None,
         health: Annotated[Health | None, Query(description="Only agents of this health")] = None,

@@ -170,6 +170,11 @@ def test_so_many_requests_a_second_and_no_more() -> None:
         ("app=y", False),
         ("!app", False),
         ("env=", False),
+        ("app in (x,y),tier", True),
+        ("app in ( y , x )", True),
+        ("tier notin (1,2)", False),
+        ("env notin (prod)", True),
+        ("app in (y), tier in (1)", False),
     ],
 )
 def test_selectors(text: str, taken: bool) -> None:  # noqa: FBT001 - a column of the table
@@ -178,6 +183,6 @@ def test_selectors(text: str, taken: bool) -> None:  # noqa: FBT001 - a column o
 
 def test_a_selector_that_cannot_be_read_is_named() -> None:
     with pytest.raises(ProblemError, match="allowed are key=value") as refused:
-        Selector.parse("app in (x)")
+        Selector.parse("app in x")
     assert refused.value.problem.errors
     assert refused.value.problem.errors[0].field == "query.labelSelector"
