@@ -224,7 +224,7 @@ class Reconciler:
         for action in actions:
             if isinstance(action, CreatePod):
                 self._make_sure_all_is_seen(key)
-                if action.believed_gone:
+                if _has_lost_its_pod(observed):
                     await self._make_sure_it_lives(observed)
             _log.info("%s", action.reason, extra={"object": _name(key)})
             refusal = await self._parts.applier.apply(observed, action)
@@ -243,9 +243,10 @@ class Reconciler:
             raise NotYetError("our last write has not come back yet")
 
     async def _make_sure_it_lives(self, observed: Observed) -> None:
-        """A pod that vanished unseen may have gone with its owner, and nobody told of either."""
+        """Pods that are gone may have gone with their owner, and the news of that be late."""
         found = await self._parts.cluster.get(SUPERVISORS, observed.namespace, observed.name)
-        if found["metadata"]["uid"] != observed.uid:
+        metadata = found["metadata"]
+        if metadata["uid"] != observed.uid or "deletionTimestamp" in metadata:
             raise NotFoundError(f"the Supervisor {observed.name} that we know of is gone")
 
     def _remember(self, key: Key, observed: Observed) -> None:
@@ -266,6 +267,11 @@ class Reconciler:
 
 def _is_going(item: Object) -> bool:
     return "deletionTimestamp" in item["metadata"]
+
+
+def _has_lost_its_pod(observed: Observed) -> bool:
+    """Of the newest run there is nothing left."""
+    return (observed.status.run or 0) > max((pod.run for pod in observed.pods), default=0)
 
 
 def _has_company(observed: Observed) -> bool:

@@ -180,6 +180,23 @@ def test_a_change_and_its_opposite_that_were_never_seen_apart(
     assert {name for name in before if after[name] != before[name]} == {"again-r1"}
 
 
+def test_a_late_view_of_supervisors_starts_nobody_in_the_name_of_the_dead(
+    troubled: Troubled, fake_kubectl: Kubectl
+) -> None:
+    """One runs and one is in back-off when they are deleted; their pods are seen to be gone."""
+    kubectl, proxy, operator = fake_kubectl, troubled.proxy, troubled.operator
+    slow, names = {"delaySeconds": 3, "maxDelaySeconds": 3}, ("runs", "rests")
+    make(kubectl, *(a_supervisor(name, heartbeat=NONE, restart=slow) for name in names))
+    kubectl("wait", "sup", "--all", "--for=condition=Ready", "--timeout=30s")
+    kubectl("label", "pod", "rests-r1", "fake.test/exit-code=3")
+    kubectl.wait("sup/rests", "jsonpath={.status.nextRestartTime}")
+    since = len(proxy.writes)
+    proxy.show_past("supervisors", revision(kubectl))
+    delete_and_wait(kubectl, *names)
+    operator.until(lambda: all(f'"{name}" not found' in operator.log for name in names))
+    assert work(troubled, since) == Counter()
+
+
 def test_a_late_view_of_a_team_neither_makes_nor_removes_members(
     troubled: Troubled, fake_kubectl: Kubectl
 ) -> None:

@@ -87,6 +87,32 @@ async def test_a_pod_that_went_with_its_owner_is_not_replaced() -> None:
     assert not world.operator._supervisors.trusted, "a sweep comes before any create"
 
 
+async def test_an_ended_pod_that_went_with_its_owner_is_not_followed_by_another() -> None:
+    """Its exit is on record and the next run is due; only the news of the owner's end is late."""
+    world = World(FakeCluster())
+    await world.look()
+    evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
+    world.cluster.change(PODS, "default", "hello-r1", evicted)
+    await world.look()
+    world.cluster.remove(PODS, "default", "hello-r1")
+    world.cluster.remove(SUPERVISORS, "default", "hello")
+    with pytest.raises(NotFoundError):
+        await world.look()
+    assert world.pods == {}
+
+
+async def test_a_pod_is_not_replaced_while_its_owner_is_on_its_way_out() -> None:
+    world = World(FakeCluster())
+    await world.look()
+    world.cluster.remove(PODS, "default", "hello-r1")
+    await world.see()
+    leaving = {"metadata": {"deletionTimestamp": "2026-11-18T12:00:00Z"}}
+    world.cluster.change(SUPERVISORS, "default", "hello", leaving)
+    with pytest.raises(NotFoundError, match="that we know of is gone"):
+        await world.operator._reconciler.reconcile(KEY)
+    assert world.pods == {}
+
+
 async def test_a_pod_of_a_namesakes_is_not_replaced_in_the_name_of_the_dead() -> None:
     world = World(FakeCluster())
     await world.look()
