@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,18 +12,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from supervisor_operator.api.v1alpha1.kinds import SUPERVISOR
+from supervisor_operator.api.v1alpha1.kinds import KINDS, SUPERVISOR
 from supervisor_operator.crdgen.crd import build_crd
 from tests.cluster.local import Cluster
 from tests.cluster.places import CHECKOUT
 from tests.cluster.ways import open_cluster
 from tests.conftest import Tier
 from tests.integration.test_process import a_server_of_version
+from tests.support.builders import a_supervisor
 from tests.support.install import MANIFESTS, NAMESPACE
 from tests.support.kubeconfig import write_plain_kubeconfig
 from tests.support.kubectl import Kubectl
+from tests.support.rendering import CHART, RELEASE, ran
+from tests.support.tokens import view_kubeconfig
 
 IMAGE = "registry.example/supervisor-operator:1"
+RBAC = "rbac.authorization.k8s.io/v1"
 POLICY = "validatingadmissionpolicybinding/supervision-heartbeats"
 
 
@@ -57,8 +62,8 @@ def refusal(kubeconfig: str, answer: str = "", image: str = IMAGE) -> str:
 
 
 def untouched(cluster: Cluster) -> bool:
-    found = Kubectl(cluster, NAMESPACE).ask("get", "deployments,clusterroles", "-o", "name").out
-    return "supervis" not in found
+    found = Kubectl(cluster, NAMESPACE)("get", "deployments,clusterroles", "-o", "name").out
+    return "clusterrole" in found and "supervis" not in found
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
@@ -74,6 +79,21 @@ def test_an_old_server(tmp_path: Path) -> None:
     assert line == (
         "make up: the API server is Kubernetes 1.31, 1.32 or newer is needed: upgrade the cluster"
     )
+
+
+def test_somebody_who_may_only_look(theirs: Kubectl, tmp_path: Path) -> None:
+    theirs("create", "serviceaccount", "guest")
+    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
+    look = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": "look"}}
+    theirs.create(look | {"rules": [rule]})
+    whom = ("--clusterrole=look", "--serviceaccount=default:guest")
+    theirs("create", "clusterrolebinding", "look", *whom)
+    config = view_kubeconfig(theirs)
+    config["users"][0]["user"] = {"token": theirs("create", "token", "guest").out.strip()}
+    (tmp_path / "config").write_text(json.dumps(config))
+    line = refusal(str(tmp_path / "config"))
+    assert line.startswith("make up: you may not create namespaces, customresourcedefinitions, ")
+    assert untouched(theirs.cluster)
 
 
 def test_a_namespace_of_somebody_else(theirs: Kubectl) -> None:
@@ -119,10 +139,24 @@ def test_who_does_not_say_yes_gets_nothing(theirs: Kubectl, answer: str) -> None
 
 
 def test_who_says_yes_gets_an_operator_of_that_image(theirs: Kubectl) -> None:
-    """The last test: pods of the fake nodes are ready at once."""
+    """Pods of the fake nodes are ready at once."""
     code, said = make_up(theirs.cluster.kubeconfig, "y\n")
     assert code == 0, said
     operator = Kubectl(theirs.cluster, NAMESPACE).get("deployment", "supervisor-operator")
     assert operator["status"]["readyReplicas"] == 1
     (container,) = operator["spec"]["template"]["spec"]["containers"]
     assert container["image"] == container["env"][0]["value"] == IMAGE
+
+
+def test_helm_takes_over_what_is_there_and_leaves_crds_and_agents_behind(theirs: Kubectl) -> None:
+    """The last test: the operator is gone after it."""
+    where = (f"--kubeconfig={theirs.cluster.kubeconfig}", f"--namespace={NAMESPACE}")
+    ran("helm", "install", RELEASE, str(CHART), *where, "--take-ownership", f"--set=image={IMAGE}")
+    operator = Kubectl(theirs.cluster, NAMESPACE).get("deployment", "supervisor-operator")
+    assert operator["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm"
+    theirs.create(a_supervisor())
+    ran("helm", "upgrade", RELEASE, str(CHART), *where, "--set=replicas=2", f"--set=image={IMAGE}")
+    ran("helm", "uninstall", RELEASE, *where)
+    assert theirs.get("sup", "hello")["spec"]["agent"]
+    assert len(theirs.names("crds")) == len(KINDS)
+    assert Kubectl(theirs.cluster, NAMESPACE).names("deployments") == []

@@ -24,6 +24,14 @@ from tests.support.in_cluster import DEPLOYMENT, OVERLAY, ROLLOUT_SECONDS
 from tests.support.install import MANIFESTS, NAMESPACE
 
 OURS = ("app.kubernetes.io/part-of", "supervisor-operator")
+OF_THE_CLUSTER = (
+    "namespaces",
+    "customresourcedefinitions",
+    "validatingadmissionpolicies",
+    "clusterroles",
+    "clusterrolebindings",
+)
+"""What the overlay has outside of its namespace; without one of them it would come half."""
 OUR_IMAGE = "localhost/supervisor-operator:dev"
 
 Json = dict[str, Any]
@@ -57,11 +65,28 @@ def _check(kubeconfig: str) -> str:
             f"the API server is Kubernetes {version[0]}.{version[1]}, "
             f"{OLDEST[0]}.{OLDEST[1]} or newer is needed: upgrade the cluster"
         )
-    for complaint in (_namespace(kubeconfig), _policies(kubeconfig), _crds(kubeconfig)):
-        if complaint:
+    for look in (_rights, _namespace, _policies, _crds):
+        if complaint := look(kubeconfig):
             raise ClusterError(complaint)
     jsonpath = "jsonpath={.clusters[0].cluster.server}"
     return _kubectl(kubeconfig, "config", "view", "--minify", "-o", jsonpath)
+
+
+def _rights(kubeconfig: str) -> str | None:
+    missing = [kind for kind in OF_THE_CLUSTER if not _may_create(kubeconfig, kind)]
+    if not missing:
+        return None
+    return (
+        f"you may not create {', '.join(missing)} there: have an administrator of the cluster "
+        "install it, or use overlay namespaced"
+    )
+
+
+def _may_create(kubeconfig: str, kind: str) -> bool:
+    try:
+        return _kubectl(kubeconfig, "auth", "can-i", "create", kind).strip() == "yes"
+    except ClusterError:
+        return False  # kubectl ends with 1 where the answer is no
 
 
 def _namespace(kubeconfig: str) -> str | None:
