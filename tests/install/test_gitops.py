@@ -16,7 +16,12 @@ IGNORE = "argocd.argoproj.io/ignore-resource-updates"
 
 
 def applied() -> list[dict[str, Any]]:
-    member = {"name": "member", "template": {"agent": AGENT, "heartbeat": BEATS}}
+    template = {
+        "agent": AGENT,
+        "heartbeat": BEATS | {"missedThreshold": 1},
+        "restart": {"delaySeconds": 1},
+    }
+    member = {"name": "member", "template": template}
     return [
         a_supervisor("hello", heartbeat=BEATS, config={"limits": {"daily": 1}}),
         an_object("Supervisor", "desk", {"description": "no pod of its own"}),

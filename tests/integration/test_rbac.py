@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -18,37 +17,21 @@ import yaml
 from supervisor_operator.api.v1alpha1.meta import GROUP
 from tests.cluster.local import Cluster
 from tests.cluster.places import CHECKOUT
-from tests.cluster.ways import open_cluster
-from tests.support.builders import AGENT, a_supervisor, a_team
-from tests.support.install import ACCOUNT, MANIFESTS, NAMESPACE, install, operator_kubeconfig
+from tests.support.audit import USER, AuditLog, Right, denied, granted, used
+from tests.support.builders import a_supervisor
+from tests.support.duties import find_a_name_taken, pause_twice_and_stop, run_a_team
+from tests.support.install import MANIFESTS, NAMESPACE, operator_kubeconfig
 from tests.support.kubectl import Kubectl
 from tests.support.operator import OperatorProcess
 from tests.support.tokens import Agent
 
-if TYPE_CHECKING:
-    from tests.conftest import Tier
-
-Right = tuple[str, str]
-"""A verb, and a resource as RBAC writes it."""
-
 OVERLAY = MANIFESTS / "overlays/cluster"
-USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 FLAGS = ("--http-port=0", f"--lease-namespace={NAMESPACE}", "--node-grace-seconds=0")
 END_SECONDS = 20
-NONE = {"source": "None"}
 NEVER_USED: dict[Right, str] = {
     ("patch", "heartbeats/status"): "held to be handed on to agents",
 }
 """All that is granted and not used in a story that uses everything."""
-
-
-@pytest.fixture(scope="module")
-def audited(fake_tier: Tier) -> Iterator[Cluster]:
-    """A cluster that writes down who asked for what, and what the answer was."""
-    assert fake_tier.cluster().way == "local", "only a local cluster shows its audit log"
-    with open_cluster("fake", audit=True) as cluster:
-        install(cluster)
-        yield cluster
 
 
 @contextmanager
@@ -62,36 +45,6 @@ def operator(kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
-
-
-def requests(cluster: Cluster, user: str) -> list[dict[str, Any]]:
-    """All that one user asked for, from the audit log."""
-    assert cluster.audit_log
-    lines = Path(cluster.audit_log).read_text().splitlines()
-    found = [json.loads(line) for line in lines]
-    return [entry for entry in found if entry["user"]["username"] == user]
-
-
-def right_of(entry: dict[str, Any]) -> Right:
-    what = entry["objectRef"]
-    subresource = f"/{what['subresource']}" if "subresource" in what else ""
-    return entry["verb"], what["resource"] + subresource
-
-
-def granted() -> set[Right]:
-    roles = [
-        item
-        for path in (MANIFESTS / "rbac").glob("*.yaml")
-        for item in yaml.safe_load_all(path.read_text())
-        if item["kind"] in {"Role", "ClusterRole"}
-    ]
-    return {
-        (verb, resource)
-        for role in roles
-        for rule in role["rules"]
-        for verb in rule["verbs"]
-        for resource in rule["resources"]
-    }
 
 
 def live(kubectl: Kubectl) -> None:
@@ -114,42 +67,8 @@ def fall_silent(kubectl: Kubectl) -> None:
     kubectl.wait("heartbeat/hello-r1", "delete")
 
 
-def pause_twice_and_stop(kubectl: Kubectl) -> None:
-    """What is told a second time is counted in the Event that is there."""
-    kubectl.create(a_supervisor("plain", heartbeat=NONE))
-    kubectl.wait_status("plain", phase="ACTIVE")
-    for _ in range(2):
-        for mode, phase in (("Paused", "PAUSED"), ("Running", "ACTIVE")):
-            kubectl.patch("plain", {"operatingMode": mode})
-            kubectl.wait_status("plain", phase=phase)
-    kubectl.patch("plain", {"operatingMode": "Stopped"})
-    kubectl.wait_status("plain", phase="TERMINATED")
-
-
-def find_a_name_taken(kubectl: Kubectl) -> None:
-    kubectl("run", "taken-r1", "--image=localhost/stranger:1")
-    kubectl.create(a_supervisor("taken", heartbeat=NONE))
-    reason = "jsonpath={.status.conditions[?(@.type=='Stalled')].reason}=NameConflict"
-    kubectl.wait("sup/taken", reason)
-
-
-def run_a_team(kubectl: Kubectl) -> None:
-    """Two members are made, one is edited by hand and put back, one leaves."""
-    both = [{"name": name, "template": {"agent": AGENT, "heartbeat": NONE}} for name in "ab"]
-    kubectl.create(a_team(members=both))
-    kubectl.create(a_team("orphans", supervisorRef={"name": "ghost"}, members=both))
-    kubectl.wait("supteam/crew", "jsonpath={.status.readySummary}=2/2")
-    kubectl.patch("crew-a", {"description": "by hand"})
-    kubectl.wait("sup/crew-a", "jsonpath={.metadata.generation}=3")
-    fewer = json.dumps({"spec": {"members": both[:1]}})
-    kubectl("patch", "supteam", "crew", "--type=merge", "-p", fewer)
-    kubectl.wait("sup/crew-b", "delete")
-    unresolved = "jsonpath={.status.conditions[?(@.type=='SupervisorResolved')].status}=False"
-    kubectl.wait("supteam/orphans", unresolved)
-
-
 def test_the_operator_needs_all_its_rights_and_no_more(audited: Cluster, tmp_path: Path) -> None:
-    before, kubeconfig = len(requests(audited, USER)), operator_kubeconfig(audited, tmp_path)
+    asked, kubeconfig = AuditLog(audited), operator_kubeconfig(audited, tmp_path)
     log = tmp_path / "log"
     with operator(kubeconfig, log) as process:
         live(Kubectl(audited, "default"))
@@ -158,17 +77,11 @@ def test_the_operator_needs_all_its_rights_and_no_more(audited: Cluster, tmp_pat
     looked = OperatorProcess(kubeconfig, tmp_path / "looked", "--namespace=default")
     looked.start().ready()
     assert looked.stop() == 0
-    asked = requests(audited, USER)[before:]
-    refused = [
-        (entry["requestURI"], entry["responseStatus"])
-        for entry in asked
-        if entry["responseStatus"]["code"] in {401, 403}
-    ]
-    assert refused == []
-    assert "forbidden" not in log.read_text() + looked.log
-    used = {right_of(entry) for entry in asked if "resource" in entry.get("objectRef", {})}
-    assert ("create", "pods") in used
-    assert granted() - used == NEVER_USED.keys()
+    entries = asked.entries()
+    assert denied(entries) == []
+    assert "is forbidden: User" not in log.read_text() + looked.log, "the words of RBAC"
+    assert ("create", "pods") in used(entries)
+    assert granted() - used(entries) == NEVER_USED.keys()
 
 
 @pytest.mark.parametrize(
