@@ -284,6 +284,14 @@ def test_obey_is_over_when_the_last_has_started_or_failed() -> None:
     assert team.condition("Degraded") == "True/Degraded"
 
 
+def test_who_is_being_deleted_is_not_deleted_again() -> None:
+    team = crew()
+    team.leaving.add("crew-c")
+    team.edit(members=[member("a"), member("b")])
+    assert team.plan().actions == ()
+    assert "crew-c" in team.agents
+
+
 def test_obey_start_waits_for_nobody_whose_pod_is_refused() -> None:
     team = crew("OneForAll").crash("crew-c")
     team.agents["crew-a"].refuse = Refusal(RefusalKind.CREATE, "the quota is full")
@@ -318,6 +326,13 @@ def test_obey_start_only_when_the_one_before_is_active() -> None:
     assert team.pods() == ["crew-a-r2"]
     team.start("crew-a").wait(2)
     assert team.pods() == ["crew-a-r2", "crew-b-r2"]
+
+
+def test_obey_start_waits_no_longer_than_startup_seconds() -> None:
+    team = crew("OneForAll").crash("crew-a").reap().wait(100)
+    assert team.pods() == ["crew-a-r2"]
+    team.wait(40)
+    assert team.pods() == ["crew-a-r2", "crew-b-r2"], "its pod hangs somewhere, 120 s are over"
 
 
 def test_obey_start_only_after_the_triggers_delay() -> None:
@@ -404,6 +419,8 @@ def test_covered_is_a_failure_during_an_order() -> None:
     assert team.status.order is not None
     assert team.status.order.id == 1
     assert {name: len(sim.created) for name, sim in team.agents.items()} == dict.fromkeys(ABC, 2)
+    counted = {name: sim.status.restart_summary for name, sim in team.agents.items()}
+    assert counted == {"crew-a": "0/3", "crew-b": "1/3", "crew-c": "0/3"}, "the trigger's alone"
 
 
 def test_covered_is_no_failure_whose_pod_is_gone_since() -> None:
@@ -412,6 +429,8 @@ def test_covered_is_no_failure_whose_pod_is_gone_since() -> None:
     team._sync(team.agents["crew-c"]).remove()
     team.settle().wait(30)
     assert team.pods() == ["crew-a-r2", "crew-b-r2"], "held back by maxUnhealthy"
+    assert team.status.order is not None
+    assert team.status.order.id == 1
     play(team.edit(maxUnhealthy=3))
     assert team.status.order is not None
     assert (team.status.order.id, team.status.order.trigger) == (
@@ -515,6 +534,12 @@ def test_max_unhealthy_holds_restarts_back() -> None:
     team.edit(maxUnhealthy=2)
     play(team)
     assert team.phases() == dict.fromkeys(ABC, "ACTIVE")
+
+
+def test_max_unhealthy_counts_nobody_whom_an_order_stopped() -> None:
+    team = crew("OneForAll", maxUnhealthy=1).crash("crew-b").reap()
+    assert {sim.condition("Ready") for sim in team.agents.values()} == {"False/WaitingForTeam"}
+    assert team.condition("RemediationAllowed") == "True/WithinLimit"
 
 
 def test_max_unhealthy_of_0_percent_is_legal_and_says_so() -> None:
