@@ -40,8 +40,17 @@ def test_every_link_and_file_of_a_page_is_there(page: Path) -> None:
         assert (CHECKOUT / name).exists() != (name in MUST_NOT_BE), f"{page.name} names {name}"
 
 
-def test_there_are_pages() -> None:
-    assert len(PAGES) > 15
+def test_every_page_is_found_from_readme() -> None:
+    found: set[Path] = set()
+    to_read = {CHECKOUT / "README.md"}
+    while to_read:
+        page = to_read.pop()
+        found.add(page)
+        linked = {(page.parent / target).resolve() for target, _ in LINK.findall(page.read_text())}
+        folders = {inner for path in linked if path.is_dir() for inner in path.glob("*.md")}
+        to_read |= {path for path in linked | folders if path.suffix == ".md"} - found
+    assert len(found) > 15
+    assert {page for page in PAGES if page.is_relative_to(CHECKOUT / "docs")} <= found
 
 
 def test_every_promise_names_a_test_that_exists() -> None:
