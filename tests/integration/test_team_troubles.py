@@ -113,8 +113,8 @@ def test_a_supervisor_that_the_server_refuses_is_named_until_it_may_be_made(
         assert said == "Supervisor t-bad was refused: exceeded quota: few"
         assert found.active("good")["status"]["restarts"] == 0
         refusal.times = 0
-        found.active("bad")
         found.wait("readySummary", "2/2")
+        found.active("bad")
         found.wait_condition("MembersResolved", "Resolved")
 
 
