@@ -16,11 +16,23 @@ async def run(options: argparse.Namespace) -> int:
     async with looking(options) as look:
         item = one_of(await look.supervisors())
         namespace, pod = item["metadata"]["namespace"], pod_of(item, previous=options.previous)
-        async with look.cluster.logs(namespace, pod, _query(options)) as pieces:
-            async for piece in pieces:
-                sys.stdout.buffer.write(piece)
-                sys.stdout.buffer.flush()
+        try:
+            async with look.cluster.logs(namespace, pod, _query(options)) as pieces:
+                async for piece in pieces:
+                    sys.stdout.buffer.write(piece)
+                    sys.stdout.buffer.flush()
+        except NotFoundError as error:
+            print_last_words(item, pod, error)
     return 0
+
+
+def print_last_words(item: Object, pod: str, error: NotFoundError) -> None:
+    """Of a pod that is gone the status may still have the end of what it said."""
+    last = (item.get("status") or {}).get("lastTermination") or {}
+    if last.get("podName") != pod or not last.get("message"):
+        raise error
+    print(f"pod {pod} is gone; its last words, from status.lastTermination:", file=sys.stderr)
+    print(last["message"].rstrip("\n"))
 
 
 def one_of(items: Sequence[Object]) -> Object:

@@ -9,7 +9,7 @@ import pytest
 
 from supervisor_cli.__main__ import read_options
 from supervisor_cli.commands.logs import run
-from supervisor_operator.errors import ConflictError, InvalidError
+from supervisor_operator.errors import ConflictError, InvalidError, NotFoundError
 from tests.support.api_server import a_kubeconfig, api_server
 
 HELLO: dict[str, dict[str, Any]] = {
@@ -42,6 +42,26 @@ async def test_the_log_goes_out_as_it_comes_in(
         assert server.last.path == f"/api/v1/namespaces/shop/pods/{pod}/log"
         assert server.last.query == query
     assert capsysbinary.readouterr().out == b"one\ntwo \xff\n"
+
+
+@pytest.mark.parametrize("of", ["hello-r2", "hello-r1"])
+async def test_of_a_pod_that_is_gone_the_last_words_are_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], of: str
+) -> None:
+    status = HELLO["status"] | {"lastTermination": {"podName": of, "message": "KeyError: 'BTC'\n"}}
+    async with api_server() as server:
+        server.says(HELLO | {"status": status})
+        server.refuses(404, "NotFound", 'pods "hello-r2" not found')
+        access = a_kubeconfig(tmp_path, server.url, {"token": "t"})
+        line = f"logs hello --previous -n shop --kubeconfig {access}"
+        if of != "hello-r2":
+            with pytest.raises(NotFoundError, match='pods "hello-r2" not found'):
+                await run(read_options(line.split()))
+            return
+        assert await run(read_options(line.split())) == 0
+    said = capsys.readouterr()
+    assert said.out == "KeyError: 'BTC'\n"
+    assert "hello-r2 is gone" in said.err
 
 
 async def test_a_name_in_several_namespaces_is_asked_back(tmp_path: Path) -> None:
