@@ -9,7 +9,7 @@ from tests.support.kubectl import Kubectl
 SAMPLES = {
     "hello": ("hello", "ACTIVE", "0/3"),
     "flaky": ("flaky", "ACTIVE", "1/3"),
-    "crashing": ("crashing", "FAILED", "2/2"),
+    "crashing": ("crashing", "FAILED", "1/1"),
     "frozen": ("frozen", "ACTIVE", "0/3"),
     "busy": ("busy", "ACTIVE", "0/3"),
     "demo": ("demo", "ACTIVE", "0/3"),
