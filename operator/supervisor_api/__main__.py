@@ -79,6 +79,12 @@ def make_service(settings: Settings, cluster: KubeCluster, strangers: KubeCluste
         index=index,
         access=Access(strangers, time.monotonic),
         rate=Rate(settings.requests_per_second, settings.burst, time.monotonic),
+        newcomers=Rate(
+            settings.new_tokens_per_second,
+            settings.burst,
+            time.monotonic,
+            what="new tokens per second from one address",
+        ),
         wall=wall_clock,
     )
 

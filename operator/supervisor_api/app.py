@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from typing_extensions import override
 
 from supervisor_api.limits import BodyLimit, SecurityHeaders
-from supervisor_api.problems import MEDIA_TYPE, add_problem_handlers
+from supervisor_api.problems import MEDIA_TYPE, add_problem_handlers, answer_cluster
 from supervisor_api.routes import page, stream, supervisors, teams
 from supervisor_api.service import Service, TheService
+from supervisor_operator.errors import UnauthorizedError
 from supervisor_operator.settings import version
 
 PREFIX = "/api/v1"
@@ -50,6 +51,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(_probes())
     app.include_router(page.router)
     add_problem_handlers(app)
+    app.add_exception_handler(UnauthorizedError, _answer_stranger)
     app.add_middleware(BodyLimit, limit=service.settings.max_body_bytes)
     app.add_middleware(SecurityHeaders)
     return app
@@ -80,6 +82,13 @@ def _probes() -> APIRouter:
         return Response(why or "ok", 503 if why else 200, media_type="text/plain")
 
     return router
+
+
+async def _answer_stranger(request: Request, error: Exception) -> Response:
+    """A token that the API server does not know stays a newcomer, however often it comes."""
+    service: Service = request.app.state.service
+    service.rate.forget(request.state.caller.digest)
+    return await answer_cluster(request, error)
 
 
 def _operation_id(route: APIRoute) -> str:

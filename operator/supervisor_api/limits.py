@@ -24,11 +24,25 @@ HEADERS = {
 class Rate:
     """So many requests per second and caller; those who were quiet may send a burst."""
 
-    def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        per_second: float,
+        burst: int,
+        clock: Callable[[], float],
+        *,
+        what: str = "requests per second",
+    ) -> None:
+        self._what = what
         self._per_second = per_second
         self._burst = burst
         self._clock = clock
         self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def knows(self, who: bytes) -> bool:
+        return who in self._buckets
+
+    def forget(self, who: bytes) -> None:
+        self._buckets.pop(who, None)
 
     def take(self, who: bytes) -> None:
         now = self._clock()
@@ -38,7 +52,7 @@ class Rate:
             wait = max(1, round((1 - left) / self._per_second))
             raise ProblemError(
                 429,
-                f"more than {self._per_second:g} requests per second",
+                f"more than {self._per_second:g} {self._what}",
                 "Wait as long as Retry-After says; read /snapshot and /events instead of polling.",
                 headers={"Retry-After": str(wait)},
             )

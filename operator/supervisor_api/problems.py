@@ -71,7 +71,7 @@ def shorten(value: object) -> str:
 
 def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ProblemError, _answer_problem)
-    app.add_exception_handler(ClusterError, _answer_cluster)
+    app.add_exception_handler(ClusterError, answer_cluster)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(RecursionError, _answer_deep)
@@ -117,7 +117,7 @@ async def _answer_problem(_request: Request, error: Exception) -> Response:
     return respond(error.problem, error.headers)
 
 
-async def _answer_cluster(_request: Request, error: Exception) -> Response:
+async def answer_cluster(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ClusterError)  # noqa: S101 - likewise
     return respond(*cluster_problem(error))
 

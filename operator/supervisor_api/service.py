@@ -31,6 +31,9 @@ class Service:
     index: Index
     access: Access
     rate: Rate
+    """Of each token."""
+    newcomers: Rate
+    """Of each address, tokens that were not seen before: made-up ones are no way round `rate`."""
     wall: Callable[[], datetime]
 
     def check_index(self, namespace: str | None = None) -> None:
@@ -59,11 +62,15 @@ async def get_caller(
     service: TheService,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Caller:
+    address = (request.client.host if request.client else "").encode()
     if given is None or not TOKEN.fullmatch(given.credentials):
-        service.rate.take((request.client.host if request.client else "").encode())
+        service.rate.take(address)
         raise ProblemError(401, "there is no bearer token in the request", HOW)
     caller = service.access.caller(given.credentials)
+    if not service.rate.knows(caller.digest):
+        service.newcomers.take(address)
     service.rate.take(caller.digest)
+    request.state.caller = caller
     return caller
 
 

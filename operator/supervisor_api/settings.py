@@ -24,6 +24,7 @@ class Settings:
     plain_http: bool = False
     requests_per_second: float = 50.0
     burst: int = 100
+    new_tokens_per_second: float = 20.0
     max_body_bytes: int = 1024 * 1024
     max_streams: int = 1000
     max_streams_per_token: int = 50
@@ -45,6 +46,7 @@ def read_settings(argv: Sequence[str]) -> Settings:
         plain_http=words.plain_http,
         requests_per_second=words.requests_per_second,
         burst=words.burst,
+        new_tokens_per_second=words.new_tokens_per_second,
         max_body_bytes=words.max_body_bytes,
         max_streams=words.max_streams,
         max_streams_per_token=words.max_streams_per_token,
@@ -91,7 +93,18 @@ def _parser() -> argparse.ArgumentParser:
         default=default.requests_per_second,
         help="per token (default: %(default)g)",
     )
-    add("--burst", type=_at_least(1), default=default.burst, help="(default: %(default)d)")
+    add(
+        "--burst",
+        type=_at_least(1),
+        default=default.burst,
+        help="so many at once after a quiet time (default: %(default)d)",
+    )
+    add(
+        "--new-tokens-per-second",
+        type=float,
+        default=default.new_tokens_per_second,
+        help="per address, tokens that were not seen before (default: %(default)g)",
+    )
     add(
         "--max-body-bytes",
         type=_at_least(1),
