@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from supervisor_operator.core.tree import TreeView, strictest, trace
+from supervisor_operator.core.tree import LineProblem, TreeView, strictest, trace
 from supervisor_operator.kube.family import view_child
 from supervisor_operator.kube.report import dump_status
 from tests.support.sim import Sim
@@ -70,11 +70,16 @@ class TreeSim:
         )
         newest = max(orders, key=lambda order: order.id, default=None)
         lineage = trace(node.name, self.parents.get, self.nodes.__contains__)
-        node.tree = TreeView(
-            lineage=lineage,
-            children=tuple(self._child(name) for name in below),
-            ordered_run=newest.run if newest else None,
-            order=newest.id if newest else 0,
+        cycle = lineage.problem is LineProblem.CYCLE
+        node.tree = (
+            TreeView(lineage)
+            if cycle
+            else TreeView(
+                lineage=lineage,
+                children=tuple(self._child(name) for name in below),
+                ordered_run=newest.run if newest else None,
+                order=newest.id if newest else 0,
+            )
         )
         modes = [self.nodes[name].observe().spec.operating_mode for name in lineage.ancestors]
         node.mode_above = strictest(modes) if modes else None

@@ -7,7 +7,14 @@ from collections import defaultdict
 from supervisor_operator.api.v1alpha1.meta import Health, OperatingMode, Phase
 from supervisor_operator.api.v1alpha1.supervisor_status import OutcomeType
 from supervisor_operator.core.observed import PodView
-from supervisor_operator.core.tree import ChildView, Lineage, TreeView, strictest, trace
+from supervisor_operator.core.tree import (
+    ChildView,
+    Lineage,
+    LineProblem,
+    TreeView,
+    strictest,
+    trace,
+)
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.store import Store
@@ -43,12 +50,14 @@ class Family:
         return {(key[0], name) for name in self._children.get((key[0], key[1]), ())}
 
     def tree(self, key: Key) -> TreeView:
-        namespace = key[0]
+        namespace, lineage = key[0], self._lineage(key)
+        if lineage.problem is LineProblem.CYCLE:
+            return TreeView(lineage)  # nobody there is above or below anybody
         names = sorted(self._children.get((namespace, key[1]), ()))
         children = (self._supervisors.get((namespace, name)) for name in names)
         order = self._order_for(key)
         return TreeView(
-            lineage=self._lineage(key),
+            lineage=lineage,
             children=tuple(self._view(child) for child in children if child),
             ordered_run=order.get("run") if order else None,
             order=order.get("id", 0) if order else 0,

@@ -145,6 +145,17 @@ def test_a_wiped_boss_gives_no_order_twice() -> None:
     assert [order.id for order in orders] == [1, 2]
 
 
+@pytest.mark.parametrize("policy", ["Restart", "Fail"])
+def test_in_a_cycle_nobody_orders_or_fails_another(policy: str) -> None:
+    tree = TreeSim(
+        {"a": "b", "b": "c", "c": "a", "below": "a"},
+        **{name: {"childFailurePolicy": policy} | ONCE for name in ("a", "b", "c", "below")},
+    )
+    tree.settle().start().crash("a").crash("below").wait(60)
+    assert tree.phases() == {"a": "FAILED", "b": "ACTIVE", "c": "ACTIVE", "below": "FAILED"}
+    assert [len(node.created) for node in tree.nodes.values()] == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize(("mode", "phase"), [("Stopped", "TERMINATED"), ("Paused", "PAUSED")])
 def test_effective_mode_of_the_top_holds_for_the_subtree(mode: str, phase: str) -> None:
     tree = TreeSim(
