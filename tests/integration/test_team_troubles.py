@@ -230,6 +230,7 @@ def test_orphans_are_ordinary_supervisors(
     found.create(member("a"), member("b"))
     assert "t-a" in found.wait_condition("MembersResolved", "NameConflict")
     found.active("b")
+    assert "memberOf" not in fake_kubectl.get("sup", "t-a")["status"], "a name makes no member"
     found.edit(members=[{"name": "a", "ref": {"name": "t-a"}}, member("b")])
     found.wait_condition("MembersResolved", "Resolved")
     assert fake_kubectl.get("sup", "t-a")["metadata"]["uid"] == uid

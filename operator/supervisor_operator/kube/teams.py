@@ -189,11 +189,18 @@ class Teams:
         owner = self._owner(supervisor[0], item)
         if owner:
             return owner
-        claims = self._claims.get(supervisor, set())
+        claims = {
+            team for team in self._claims.get(supervisor, ()) if self._refers(team, supervisor)
+        }
         before = (item["status"].get("memberOf") or {}).get("team")
         if before in claims:
             return str(before)
         return min(claims, key=lambda team: self._seniority(supervisor, team), default=None)
+
+    def _refers(self, team: str, supervisor: Key) -> bool:
+        """By ref; a Supervisor that only has the name of a member to be made is a stranger."""
+        wanted = self._wanted.get((supervisor[0], team), ())
+        return any(one.supervisor == supervisor[1] and one.spec is None for one in wanted)
 
     def _seniority(self, supervisor: Key, team: str) -> tuple[str, str, str]:
         item = self._teams.get((supervisor[0], team)) or {"metadata": {}, "status": {}}

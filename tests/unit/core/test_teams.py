@@ -169,6 +169,16 @@ def test_a_supervisor_that_is_two_members_is_the_first_ones(
     assert [len(sim.created) for sim in team.agents.values()] == [2, 2]
 
 
+def test_a_ref_before_the_member_that_makes_it_takes_nothing_away() -> None:
+    team = crew()
+    uids = {name: sim.uid for name, sim in team.agents.items()}
+    ref = {"name": "x", "ref": {"name": "crew-a"}}
+    play(team.edit(members=[ref, *map(member, "abc")]))
+    assert {name: sim.uid for name, sim in team.agents.items()} == uids
+    said = "Supervisor crew-a is member a already: rename or remove member x"
+    assert team.message("MembersResolved") == said
+
+
 def test_ref_members_are_assigned_without_ownership() -> None:
     team = TeamSim({"name": "x", "ref": {"name": "hello"}}, member("a")).settle()
     assert team.condition("MembersResolved") == "False/NotFound"

@@ -179,6 +179,31 @@ def test_the_mode_of_a_member_is_that_of_its_parent_too(mode: str) -> None:
     assert teams.observe(("default", "crew"), team).agents["hello"].mode == mode
 
 
+def test_a_supervisor_of_a_members_name_is_no_member_unless_it_is_owned() -> None:
+    """A stopped team would stop it, and its failures would wait for an order for ever."""
+    supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))
+    pods: Store[PodView] = Store(view_pod, lambda pod: pod.owner)
+    teams = Teams(items, supervisors, pods, Family(supervisors, pods))
+    template = {"name": "a", "template": {"agent": {"image": "a"}}}
+    named = a_team("other", members=[{"name": "x", "ref": {"name": "crew-a"}}])
+    for item in (a_team("crew", members=[template], operatingMode="Stopped"), named):
+        items.take(None, stored(item, "12:00:00", {}))
+    stranger = stored(a_supervisor("crew-a"), "12:00:00", {})
+    supervisors.take(None, stranger)
+    now = datetime(2026, 11, 18, 13, tzinfo=UTC)
+    teams.note(("default", "crew"))
+    assert teams.link(stranger, now) is None
+    teams.note(("default", "other"))
+    link = teams.link(stranger, now)
+    assert link is not None
+    assert (link.team, link.mode) == ("other", "Running")
+    owned = stranger | {"metadata": stranger["metadata"] | {"ownerReferences": [OWNER]}}
+    supervisors.take(None, owned)
+    link = teams.link(owned, now)
+    assert link is not None
+    assert (link.team, link.mode) == ("crew", "Stopped")
+
+
 def holder(*claims: dict[str, Any], member_of: str = "") -> str | None:
     """The team that `hello` belongs to."""
     supervisors, items = (Customs(kind, lambda _: None) for kind in (SUPERVISORS, TEAMS))

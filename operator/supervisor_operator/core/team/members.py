@@ -31,24 +31,33 @@ class Wanted:
 
 
 def wanted_agents(team: str, spec: TeamSpec) -> tuple[Wanted, ...]:
-    """One per Supervisor: where two members come to the same, it is the first one's."""
-    found: dict[str, Wanted] = {}
-    for member in spec.members:
-        content = None if member.ref else _member_spec(spec, member)
-        for name in _supervisors(team, member):
-            wanted = Wanted(name, member.name, member.role, member.metadata, content)
-            found.setdefault(name, wanted)
-    return tuple(found.values())
+    """One per Supervisor, also where two members come to the same."""
+    holders = _holders(team, spec)
+    contents = {one.name: None if one.ref else _member_spec(spec, one) for one in spec.members}
+    return tuple(
+        Wanted(name, member.name, member.role, member.metadata, contents[member.name])
+        for member in spec.members
+        for name in _supervisors(team, member)
+        if holders[name] is member
+    )
 
 
 def doubles(team: str, spec: TeamSpec) -> Iterator[tuple[str, str, str]]:
     """Supervisors that are wanted twice: name, the member that has it, the one that has not."""
-    holders: dict[str, str] = {}
+    holders = _holders(team, spec)
     for member in spec.members:
         for name in _supervisors(team, member):
-            if name in holders:
-                yield name, holders[name], member.name
-            holders.setdefault(name, member.name)
+            if holders[name] is not member:
+                yield name, holders[name].name, member.name
+
+
+def _holders(team: str, spec: TeamSpec) -> dict[str, Member]:
+    """Which member has which Supervisor: who makes it before who names it, then the first."""
+    found: dict[str, Member] = {}
+    for member in sorted(spec.members, key=lambda member: member.ref is not None):
+        for name in _supervisors(team, member):
+            found.setdefault(name, member)
+    return found
 
 
 def leads_itself(spec: TeamSpec, wanted: tuple[Wanted, ...]) -> bool:
