@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 
 PREFIX = "supervisor_operator_"
+WRITES = frozenset({"create", "update", "patch", "delete"})
+LEASE = "leases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ class Scrape:
 
     def total(self, name: str, **labels: str) -> float:
         return sum(value for found, value in self.find(name) if labels.items() <= found.items())
+
+    def writes(self) -> dict[str, float]:
+        """By verb, resource and answer, the leader's Lease left out."""
+        return {
+            f"{labels['verb']} {labels['resource']} {labels['code']}": count
+            for labels, count in self.find("api_calls_total")
+            if count and labels["verb"] in WRITES and labels["resource"] != LEASE
+        }
 
     def quantile(self, histogram: str, share: float) -> float:
         """The upper edge of the bucket that holds it; 0 where nothing was observed."""

@@ -6,11 +6,13 @@ import asyncio
 import json
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from supervisor_operator.kube.burst import HOLD_SECONDS
 from supervisor_operator.kube.cluster import NAMESPACES
 from tests.bench.api import NOT_FOUND, Api, open_api
 from tests.bench.cost import resident_bytes
@@ -96,14 +98,16 @@ class Running:
         return Scrape.of(await asyncio.to_thread(self.process.get, "/metrics"))
 
     def settled(self) -> Callable[[], Awaitable[bool]]:
-        """Asks whether nothing waits and nothing was done since it was last asked."""
-        done = -1.0
+        """Asks whether nothing waits, nor was written for longer than a status is ever held."""
+        last: dict[str, float] = {}
+        since = time.monotonic()
 
         async def is_settled() -> bool:
-            nonlocal done
-            told, before = await self.scrape(), done
-            done = told.total("reconcile_total")
-            return told.total("queue_depth") == 0 and done == before
+            nonlocal last, since
+            told, now = await self.scrape(), time.monotonic()
+            if told.writes() != last:
+                last, since = told.writes(), now
+            return told.total("queue_depth") == 0 and now - since > HOLD_SECONDS
 
         return is_settled
 

@@ -12,9 +12,6 @@ from tests.bench.say import say
 from tests.bench.scrape import Scrape
 from tests.bench.stage import BareReader, Running, Stage
 
-WRITES = frozenset({"create", "update", "patch", "delete"})
-LEASE = "leases"
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -46,7 +43,7 @@ async def watch_window(
         passes=told.total("reconcile_total"),
         passes_seconds=told.total("reconcile_seconds_sum"),
         cpu=since(before.cpu, after.cpu),
-        writes=_writes(told),
+        writes=told.writes(),
         resident=operator.resident,
     )
 
@@ -63,11 +60,3 @@ async def _look(operator: Running, reader: BareReader, pids: Mapping[str, int]) 
     """In the same order each time: on a busy machine the questions themselves take a while."""
     told, read = await operator.scrape(), await reader.count()
     return _Look(told, read, cpu_of(pids), time.monotonic())
-
-
-def _writes(told: Scrape) -> dict[str, float]:
-    return {
-        f"{labels['verb']} {labels['resource']} {labels['code']}": count
-        for labels, count in told.find("api_calls_total")
-        if count and labels["verb"] in WRITES and labels["resource"] != LEASE
-    }

@@ -27,9 +27,9 @@ from tests.bench.fleet import (
 )
 from tests.bench.restarts import crash_some
 from tests.bench.say import BenchError, say
-from tests.bench.scrape import Scrape
+from tests.bench.scrape import LEASE, Scrape
 from tests.bench.stage import ACTIVE_SECONDS, Running, Stage, bare_reader, open_stage
-from tests.bench.steady import LEASE, Window, watch_window
+from tests.bench.steady import Window, watch_window
 from tests.bench.verdicts import Verdicts, freeze_some
 
 API, MANAGER, OPERATOR = "kube-apiserver", "kube-controller-manager", "operator"

@@ -20,6 +20,7 @@ from supervisor_operator.core.words import MANAGER
 from supervisor_operator.errors import ClusterError, NotFoundError
 from supervisor_operator.kube.cluster import EVENTS, Cluster, Object, Resource
 
+IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 NOTE_LIMIT = 1024
 FOLD_SECONDS = 600.0
 REMEMBERED = 10_000
@@ -39,7 +40,9 @@ async def write_status(
     if item["status"] == status:
         return None
     metadata = item["metadata"]
-    wanted = {key: item[key] for key in ("apiVersion", "kind", "metadata", "spec")}
+    # Of what is not status the server keeps its own, so it need not travel and be checked.
+    wanted = {key: item[key] for key in ("apiVersion", "kind")}
+    wanted["metadata"] = {name: metadata[name] for name in IDENTITY}
     return await cluster.replace_status(
         resource, metadata["namespace"], wanted | {"status": status}
     )
