@@ -23,6 +23,7 @@ from supervisor_operator.kube.observe import Surroundings
 from supervisor_operator.kube.report import Storyteller
 from supervisor_operator.kube.rights import BeatRights
 from supervisor_operator.kube.watches import Watches
+from supervisor_operator.memory import keep_for_good
 from supervisor_operator.observer import FanOut, MetricsObserver
 from supervisor_operator.queue import Key, WorkQueue
 from supervisor_operator.reconcile import Clocks, Outcome, Parts, Reconciler
@@ -153,6 +154,7 @@ class Operator:
         await self._watches.wait_synced()
         await self._supervisors.wait_whole()
         await self._teams.wait_whole()
+        keep_for_good()
         _log.info("all stores are synced: %d supervisors", len(self._supervisors))
         self._whole.set()
         await self._resync.run()

@@ -16,7 +16,7 @@ from supervisor_operator.kube.configuration import authorization, load_configura
 WATCH_SECONDS = 300
 EXIT_SECONDS = 0.5
 PAGE = 250
-IDLE_SECONDS = 0.5
+IDLE_SECONDS = 0.05
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
