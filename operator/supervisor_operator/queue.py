@@ -202,6 +202,10 @@ class WorkQueue:
             self._dirty.remove(key)
             self.add(key)
 
+    def served(self, key: Key) -> None:
+        """The worker looks anew: orders that came so far are answered by what it sees now."""
+        self._dirty.discard(key)
+
     def close(self) -> None:
         """Wake all getters with QueueClosedError; from here on orders are ignored."""
         self._closed = True

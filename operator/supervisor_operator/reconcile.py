@@ -38,6 +38,7 @@ from supervisor_operator.queue import Key
 REFUSED_AGAIN_SECONDS = {RefusalKind.KILL: 60.0}
 LOOK_AGAIN_SECONDS = 1.0
 LOOK_EVERY = 10
+AT_REST = {State.RUNNING, State.STARTING}
 
 _log = logging.getLogger(__name__)
 
@@ -88,15 +89,17 @@ class Parts:
     around: Callable[[], Surroundings]
     is_ready: Callable[[], bool]
     is_expected: Callable[[Key], bool]
+    served: Callable[[Key], None]
     column: ColumnBudget
 
 
 @dataclass(slots=True)
 class _Quiet:
-    """What a pass read that found an agent well and had nothing to do."""
+    """What a pass read that found an agent well, or starting, and left nothing to do."""
 
     item: Object
     pods: tuple[PodView, ...]
+    is_well: bool
     is_timed: bool
     allowance: float | None
     """The silence that beats alone allow, where nothing else sets a deadline."""
@@ -140,10 +143,14 @@ class Reconciler:
                 # The world moved on while we wrote: the next pass starts from what status says now.
                 return Outcome(0)
             observed = seen
+            if not plan.actions:
+                parts.served(key)
         hold = parts.burst.hold(observed.sightings.created) if plan.can_wait else None
+        written = await self._write(item, plan) if hold is None else None
         if hold is None:
-            await self._report(item, plan)
-        self._note_quiet(key, item, observed, plan)
+            self._note_quiet(key, written or item, observed, plan)
+        if written:
+            await parts.teller.tell(item, plan.notes)
         parts.observer.passed(item, plan, parts.clocks.mono() - now.mono)
         if hold is not None:
             return Outcome(min(hold, plan.check_in or hold))
@@ -157,7 +164,7 @@ class Reconciler:
         its deadline in the queue. Should that ever not be all, one look in ten is not spared.
         """
         last = self._unchanged(key)
-        if last is None:
+        if last is None or not last.is_well:
             return False
         last.spared += 1
         return (
@@ -165,6 +172,13 @@ class Reconciler:
             and (not last.is_timed or self._parts.is_expected(key))
             and not self._parts.column.is_due(last.item)
         )
+
+    def is_settled(self, key: Key) -> bool:
+        """Whether the last pass left it at rest, alone, and as it is now: no news for its next.
+
+        What else it read, its beats above all, orders a pass of its own where it matters.
+        """
+        return self._unchanged(key) is not None
 
     def moved_deadline(self, key: Key) -> float | None:
         """Seconds to the new deadline, where all that happened since the pass is a beat."""
@@ -185,7 +199,7 @@ class Reconciler:
 
     def _note_quiet(self, key: Key, item: Object, observed: Observed, plan: Plan) -> None:
         is_same = self._parts.supervisors.get(key) is item
-        if not is_same or plan.actions or plan.state is not State.RUNNING or _has_company(observed):
+        if not is_same or not is_at_rest(plan) or _has_company(observed):
             self._quiet.pop(key, None)
             return
         # They start from different numbers, so that not all are looked at in the same round.
@@ -193,6 +207,7 @@ class Reconciler:
         self._quiet[key] = _Quiet(
             item=item,
             pods=observed.pods,
+            is_well=plan.state is State.RUNNING,
             is_timed=plan.check_in is not None,
             allowance=_allowance(observed, plan),
             spared=before.spared if before else hash(key) % LOOK_EVERY,
@@ -250,19 +265,20 @@ class Reconciler:
             raise NotFoundError(f"the Supervisor {observed.name} that we know of is gone")
 
     def _remember(self, key: Key, observed: Observed) -> None:
-        versions = [int(pod.resource_version or 0) for pod in self._pods(observed)]
+        pods = self._pods(observed)
+        for pod in pods:
+            self._parts.world.times.note(pod)  # their news has been taken into account here
+        versions = [int(pod.resource_version or 0) for pod in pods]
         self._written[key] = max([self._written.get(key, 0), *versions])
 
     def _pods(self, observed: Observed) -> tuple[PodView, ...]:
         return self._parts.world.pods.of(observed.uid)
 
-    async def _report(self, item: Object, plan: Plan) -> None:
+    async def _write(self, item: Object, plan: Plan) -> Object | None:
+        """The object with the status we wrote; None where there was nothing to write."""
         parts = self._parts
         written = await write_status(parts.cluster, SUPERVISORS, item, dump_status(plan.status))
-        if written is None:
-            return
-        parts.supervisors.put(written)
-        await parts.teller.tell(item, plan.notes)
+        return parts.supervisors.put(written) if written else None
 
 
 def _is_going(item: Object) -> bool:
@@ -282,10 +298,15 @@ def _has_company(observed: Observed) -> bool:
     )
 
 
+def is_at_rest(plan: Plan) -> bool:
+    """Whether only news or the time that `check_in` tells can make a next step."""
+    return plan.state in AT_REST and not plan.actions and plan.check_in != 0
+
+
 def _allowance(observed: Observed, plan: Plan) -> float | None:
-    """None where the pod does not beat, or time also gives a spent budget back."""
+    """None where the pod does not beat yet, or time also gives a spent budget back."""
     beats = observed.spec.heartbeat.source is not HeartbeatSource.NONE
-    if not beats or plan.status.restarts_counted:
+    if plan.state is not State.RUNNING or not beats or plan.status.restarts_counted:
         return None
     return allowed_silence(observed.spec.heartbeat, None)
 

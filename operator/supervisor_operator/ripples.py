@@ -25,22 +25,30 @@ def team_key(key: Key) -> Key:
 
 class Ripples:
     def __init__(
-        self, queue: WorkQueue, supervisors: Customs, wall: Callable[[], datetime]
+        self,
+        queue: WorkQueue,
+        supervisors: Customs,
+        wall: Callable[[], datetime],
+        is_settled: Callable[[Key], bool] = lambda _key: False,
     ) -> None:
         self._queue = queue
         self._supervisors = supervisors
         self._wall = wall
+        self._is_settled = is_settled
         self._generations: dict[Key, int] = {}
         self._roll_ups: dict[Key, float] = {}
         self.world: World
 
-    def on_pod(self, supervisor: Key) -> None:
-        self._queue.add(supervisor)
+    def on_pod(self, supervisor: Key, is_news: bool) -> None:  # noqa: FBT001 - a fact, no switch
+        """Mates are told of what is no news to its own: a pod that it has just made itself."""
+        if is_news:
+            self._queue.add(supervisor)
         self._tell_mates(supervisor)
 
     def on_supervisor(self, key: Key) -> None:
         above, below = self.world.family.note(key)
-        self._queue.add(key)
+        if not self._is_settled(key):  # as it is when our own last word comes back
+            self._queue.add(key)
         for child in below:
             self._queue.add(child)
         for parent in above:

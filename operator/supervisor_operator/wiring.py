@@ -60,7 +60,7 @@ class Operator:
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
         self._supervisors = Customs(SUPERVISORS, self._on_supervisor)
         self._teams = Customs(TEAMS, self._on_team)
-        self._ripples = Ripples(self._queue, self._supervisors, wall_clock)
+        self._ripples = Ripples(self._queue, self._supervisors, wall_clock, self._is_settled)
         self._rights = BeatRights(cluster)
         self._watches = Watches(
             cluster,
@@ -174,6 +174,9 @@ class Operator:
     def _postpone(self, key: Key) -> float | None:
         return self._reconciler.moved_deadline(key)
 
+    def _is_settled(self, key: Key) -> bool:
+        return self._reconciler.is_settled(key)
+
     def _keys(self) -> list[Key]:
         return [*self._supervisors.keys(), *map(team_key, self._teams.keys())]
 
@@ -249,6 +252,7 @@ class Operator:
             ),
             is_ready=self._is_whole,
             is_expected=self._queue.is_expected,
+            served=self._queue.served,
             column=budget,
         )
 

@@ -36,6 +36,7 @@ from supervisor_operator.core.observed import (
 from supervisor_operator.core.plan import Plan, plan_supervisor
 from supervisor_operator.core.pods import view_pod
 from supervisor_operator.core.tree import TreeView, strictest
+from supervisor_operator.reconcile import is_at_rest
 
 NAME, UID = "hello", "uid-of-hello"
 START = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -239,9 +240,17 @@ class Sim:
             plan.status.model_dump(by_alias=True, mode="json", exclude_none=True)
         )
         self.writes += 1
+        self._check_rest(plan)
         self.notes += plan.notes
         self.log += [f"{note.reason}: {note.text}" for note in plan.notes]
         return True
+
+    def _check_rest(self, plan: Plan) -> None:
+        """Whoever is passed over when this status comes back would have had nothing to do."""
+        if is_at_rest(plan):
+            again = self.plan()
+            assert not again.actions, again.actions
+            assert again.status == self.status, (again.status, self.status)
 
     def settle(self) -> Self:
         for _ in range(20):

@@ -31,12 +31,20 @@ def update_conditions(
 
 
 def _update(old: Condition | None, said: Said, generation: int, now: datetime) -> Condition:
+    message = said.message[:MESSAGE_LIMIT]
     flipped = old is None or old.status is not said.status
+    if old and (old.status, old.reason, old.message, old.observed_generation) == (
+        said.status,
+        said.reason,
+        message,
+        generation,
+    ):
+        return old
     return Condition(
         type=said.type,
         status=said.status,
         reason=said.reason,
-        message=said.message[:MESSAGE_LIMIT],
+        message=message,
         last_transition_time=now if flipped or old is None else old.last_transition_time,
         observed_generation=generation,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -82,6 +82,17 @@ class PodView:
     def finished(self) -> bool:
         """Ended for good: the kubelet runs nothing of it any more."""
         return self.phase in {"Succeeded", "Failed"}
+
+    def is_news_after(self, before: PodView | None) -> bool:
+        """Whether a pass that saw `before` could come to another end now.
+
+        Revisions decide nothing, and a starting pod's node is told with whatever comes next.
+        """
+        if before is None:
+            return True
+        is_starting = not (self.running or self.finished or self.waiting)
+        node = self.node if is_starting else before.node
+        return self != replace(before, resource_version=self.resource_version, node=node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,14 +53,14 @@ class BeatBook:
     def __len__(self) -> int:
         return len(self._records)
 
-    def note(self, kind: str, item: Object) -> None:
-        """Take a change of a Heartbeat, as the reflector or a live GET shows it."""
+    def note(self, kind: str, item: Object) -> bool:
+        """Take a change as the reflector or a live GET shows it; tells whether it was news."""
         uid = item.get("spec", {}).get("podUID")
         if kind == "DELETED":
             key = (item["metadata"].get("namespace", ""), item["metadata"]["name"])
             self._gone(str(uid) if uid else self._uids.get(key, ""))
-        elif uid:
-            self._heard(str(uid), item)
+            return True
+        return self._heard(str(uid), item) if uid else False
 
     def view(self, pod_uid: str, now: float, *, confirmed: bool = False) -> BeatView | None:
         found = self._records.get(pod_uid)
@@ -121,9 +121,11 @@ class BeatBook:
         if found := self._records.get(uid):
             found.missing = True
 
-    def _heard(self, uid: str, item: Object) -> None:
+    def _heard(self, uid: str, item: Object) -> bool:
+        is_news = uid not in self._records
         record, now = self._record(uid, item), self._clock()
         if record.missing:
+            is_news = True
             record.missing, record.allowed_from = False, now
         status = item.get("status") or {}
         mark = (status.get("sequence"), status.get("beatTime"))
@@ -134,6 +136,8 @@ class BeatBook:
             record.problem = status.get("problem") or ""
             if mark != (None, None):
                 self._beat(record, mark, age, status)
+            return True
+        return is_news
 
     def _beat(self, record: _Record, mark: tuple[Any, ...], age: float, status: Object) -> None:
         if mark != record.mark:

@@ -76,8 +76,8 @@ class Customs:
             return
         if kind == "DELETED":
             self._drop(key)
-        else:
-            self._set(key, item)
+        elif not known or _revision(known) != _revision(item):
+            self._set(key, item)  # else it is what we know, mostly from the answer to our own write
         self._on_change(key)
 
     def _set(self, key: Key, item: Object) -> None:
@@ -117,13 +117,16 @@ class Customs:
         self._swept = False
         self._sweep_wanted.set()
 
-    def put(self, item: Object) -> None:
-        """Take the answer to a write of our own."""
+    def put(self, item: Object) -> Object:
+        """Take the answer to a write of our own; returns it as it is kept."""
         key = _key(item)
         known = self._items.get(key)
         is_same = known is not None and _uid(known) == _uid(item)
         if known and is_same and _revision(known) < _revision(item):
             self._set(key, item)
+            return self._items[key]
+        is_here = known is not None and is_same and _revision(known) == _revision(item)
+        return known if known and is_here else item
 
     async def wait_whole(self) -> None:
         """Until, for the first time, everything that a LIST showed has come from kopf too."""

@@ -11,6 +11,7 @@ from supervisor_operator.core.observed import PodView, Sightings
 @dataclass(slots=True)
 class _Times:
     created: float
+    seen: PodView | None = None
     running: float | None = None
     terminating: float | None = None
     ended_by: float | None = None
@@ -21,15 +22,18 @@ class PodTimes:
         self._clock = clock
         self._times: dict[str, _Times] = {}
 
-    def note(self, pod: PodView) -> None:
+    def note(self, pod: PodView) -> bool:
+        """Whether it is news, or only what was noted before: our own write come back, mostly."""
         now = self._clock()
         times = self._times.setdefault(pod.uid, _Times(now))
+        before, times.seen = times.seen, pod
         if pod.running and times.running is None:
             times.running = now
         if pod.terminating and times.terminating is None:
             times.terminating = now
         if pod.ended_by and times.ended_by is None:
             times.ended_by = now
+        return pod.is_news_after(before)
 
     def shift(self, seconds: float) -> None:
         """We were blind for so long: no time limit of a pod ran on meanwhile."""

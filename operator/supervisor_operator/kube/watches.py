@@ -35,7 +35,7 @@ class Watches:
         namespaces: tuple[str | None, ...],
         supervisors: Customs,
         teams: Customs,
-        order: Callable[[Key], None],
+        order: Callable[[Key, bool], None],
         *,
         clock: Callable[[], float],
         on_beat: Callable[[float], None],
@@ -118,27 +118,28 @@ class Watches:
 
     def _on_pod(self, kind: str, item: Object) -> None:
         metadata = item["metadata"]
+        is_news = True
         if kind == "DELETED":
             self.world.beats.forget(metadata["uid"])
             self.world.times.forget(metadata["uid"])
         elif pod := self.world.pods.get((metadata["namespace"], metadata["name"])):
-            self.world.times.note(pod)
+            is_news = self.world.times.note(pod)
         name = (metadata.get("labels") or {}).get(Label.SUPERVISOR)
         if name:
-            self._order((metadata["namespace"], name))
+            self._order((metadata["namespace"], name), is_news)
 
     def _on_heartbeat(self, kind: str, item: Object) -> None:
         """A beat of a healthy agent moves a number and wakes nobody."""
-        self.world.beats.note(kind, item)
+        is_news = self.world.beats.note(kind, item)
         metadata = item["metadata"]
         if kind == "DELETED" and not self.world.pods.get((metadata["namespace"], metadata["name"])):
             self.world.beats.forget_name((metadata["namespace"], metadata["name"]))
         name = (metadata.get("labels") or {}).get(Label.SUPERVISOR)
-        if not name:
+        if not name or not is_news:
             return
         key = (metadata["namespace"], name)
         supervisor = self._supervisors.get(key)
         status = supervisor["status"] if supervisor else {}
         is_awaited = status.get("health") != "HEALTHY" and status.get("phase") != "PAUSED"
         if kind == "DELETED" or is_awaited:
-            self._order(key)
+            self._order(key, True)

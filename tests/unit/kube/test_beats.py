@@ -292,3 +292,19 @@ def test_an_agents_clock_that_is_an_hour_off_changes_nothing(
         listener.now += 10
     assert listener.view().silence == 10.5
     assert listener.view().relay_silence == 10
+
+
+def test_news_is_what_the_book_did_not_know(listener: Listener) -> None:
+    created, beaten = a_heartbeat(), a_heartbeat(sequence=1, beatAgeMillis=0)
+    told = [
+        listener.book.note(kind, item)
+        for kind, item in (
+            ("ADDED", created),
+            ("ADDED", created),
+            ("MODIFIED", beaten),
+            ("MODIFIED", beaten),
+            ("DELETED", beaten),
+            ("ADDED", created),
+        )
+    ]
+    assert told == [True, False, True, False, True, True]

@@ -116,6 +116,16 @@ async def test_our_own_write_is_known_before_kopf_brings_it(world: World) -> Non
     assert world.description() == "two"
 
 
+async def test_what_comes_back_of_our_own_write_is_the_object_we_have(world: World) -> None:
+    world.customs.take("ADDED", world.create("a"))
+    written = world.change("a", description="ours")
+    kept = world.customs.put(written)
+    world.customs.take("MODIFIED", written)
+    assert world.customs.get(A) is kept
+    world.customs.take("MODIFIED", world.change("a", description="theirs"))
+    assert world.customs.get(A) is not kept
+
+
 async def test_an_answer_that_kopf_has_overtaken_is_dropped(world: World) -> None:
     written = world.create("a", description="one")
     world.customs.take("MODIFIED", world.change("a", description="two"))

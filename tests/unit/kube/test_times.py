@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
 
 from supervisor_operator.core.observed import PodView, Sightings
 from supervisor_operator.kube.times import PodTimes
@@ -75,3 +78,26 @@ def test_a_forgotten_pod_is_seen_anew() -> None:
     watcher.times.forget("pod-1")
     watcher.sees(RUNNING)
     assert watcher.sightings().running == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "facts", "expected"),
+    [
+        (POD, {}, "known"),
+        (POD, {"resource_version": "8"}, "known"),
+        (POD, {"node": "node-1"}, "known"),
+        (POD, {"node": "node-1", "running": True}, "news"),
+        (POD, {"node": "node-1", "waiting": "ErrImagePull"}, "news"),
+        (POD, {"node": "node-1", "phase": "Failed"}, "news"),
+        (POD, {"order": 2}, "news"),
+        (RUNNING, {"ready": True}, "news"),
+        (RUNNING, {"node": "node-1"}, "news"),
+    ],
+)
+def test_a_change_is_news_where_a_pass_would_see_another_pod(
+    before: PodView, facts: dict[str, Any], expected: str
+) -> None:
+    times = Watcher().times
+    assert times.note(before), "nobody saw it before"
+    assert times.note(replace(before, **facts)) is (expected == "news")
+    assert not times.note(replace(before, **facts))

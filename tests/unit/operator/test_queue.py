@@ -55,6 +55,21 @@ async def test_key_being_worked_on_is_kept_from_others_and_served_afterwards(
     assert await other == A
 
 
+async def test_orders_that_came_before_a_new_look_are_answered_by_it(queue: WorkQueue) -> None:
+    queue.add(A)
+    key = await queue.get()
+    queue.add(A)
+    queue.served(key)
+    queue.done(key)
+    assert len(queue) == 0
+    queue.add(A)
+    await queue.get()
+    queue.served(key)
+    queue.add(A)
+    queue.done(key)
+    assert await work(queue) == A, "this one came after the look"
+
+
 async def test_key_done_without_new_orders_is_not_served_again(queue: WorkQueue) -> None:
     queue.add(A)
     await work(queue)

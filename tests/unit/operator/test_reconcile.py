@@ -187,6 +187,29 @@ async def test_what_changed_is_looked_at(change: Callable[[World], None]) -> Non
     assert rounds_spared(world, 10) == 0
 
 
+def ordered(world: World) -> bool:
+    """Whether the agent is to be looked at; then takes the order away."""
+    queue = world.operator._queue
+    found = len(queue) > 0
+    while len(queue):
+        queue._waiting.pop()
+    return found
+
+
+async def test_our_own_words_that_come_back_order_no_pass() -> None:
+    world = World(FakeCluster())
+    await world.look()
+    ordered(world)
+    world.cluster.change(PODS, "default", "hello-r1", {"status": RUNNING})
+    await world.look()
+    ordered(world)
+    await world.see()
+    assert not ordered(world), "the status is the one that we wrote"
+    world.edit(description="another")
+    await world.see()
+    assert ordered(world)
+
+
 async def test_who_belongs_to_others_is_always_looked_at() -> None:
     world = await a_well_agent(parentRef={"name": "boss"})
     assert rounds_spared(world, 10) == 0
