@@ -17,7 +17,7 @@ from supervisor_operator.errors import ClusterError, LeadershipLostError
 from supervisor_operator.kube.client import KubeCluster, open_cluster
 from supervisor_operator.kube.configuration import OWN_NAMESPACE
 from supervisor_operator.leader import Election, Leader
-from supervisor_operator.memory import keep_for_good
+from supervisor_operator.memory import save_memory
 from supervisor_operator.preflight import PreflightError, check_cluster
 from supervisor_operator.settings import Settings, version
 from supervisor_operator.telemetry.http import Probes, serve
@@ -31,7 +31,7 @@ _log = logging.getLogger("supervisor_operator")
 def main(argv: Sequence[str] | None = None) -> int:
     settings = Settings.from_args(sys.argv[1:] if argv is None else argv, os.environ)
     configure(settings)
-    keep_for_good()
+    save_memory()
     try:
         return asyncio.run(_run(settings))
     except (PreflightError, ClusterError, LeadershipLostError, OSError) as error:

@@ -22,7 +22,7 @@ Change = tuple[str, Object]
 """ADDED, MODIFIED or DELETED, and the object."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Entry(Generic[T]):
     value: T
     owner: str
@@ -116,10 +116,13 @@ class Store(Generic[T]):
 
     def _set(self, key: Key, item: Object) -> None:
         value = self._keep(item)
-        owner = self._owner_of(value)
         metadata = item["metadata"]
         known = self._entries.get(key)
         labels = metadata.get("labels")
+        if known and (known.value, known.uid, known.labels) == (value, metadata["uid"], labels):
+            known.revision = _revision(item)  # a beat, mostly: of those nothing is kept here
+            return
+        owner = self._owner_of(value)
         # Mostly they stay the same, and nobody but a LIST without the object asks for them.
         labels = known.labels if known and known.labels == labels else compact(labels)
         self._drop(key)
