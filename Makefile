@@ -45,8 +45,8 @@ unit: .venv/done ## tests that need no cluster
 integration: .venv/done programs ## tests on a real kube-apiserver
 	$(PY) -m pytest tests/integration
 
-bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1 LARGE=10000)
-	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(LARGE),--large=$(LARGE)) $(if $(ONLY),--only=$(ONLY))
+bench: .venv/done programs ## measure speed and cost, about 12 minutes (ONLY=S2,S4 AGENTS=1000 RUNS=1 LARGE=10000 WINDOW=120)
+	$(PY) -m tests.bench --agents=$(or $(AGENTS),1000) --runs=$(or $(RUNS),1) $(if $(LARGE),--large=$(LARGE)) $(if $(WINDOW),--window=$(WINDOW)) $(if $(ONLY),--only=$(ONLY))
 
 bench-api: .venv/done programs ## measure reads of the management API beside the API server's (AGENTS=10000 READERS=500)
 	$(PY) -m tests.bench.management --agents=$(or $(AGENTS),10000) --readers=$(or $(READERS),500)

@@ -66,7 +66,8 @@ async def _play_large(options: argparse.Namespace) -> Run:
 def _command(options: argparse.Namespace) -> str:
     only = "" if options.only == EVERYTHING else f" ONLY={','.join(sorted(options.only))}"
     large = f" LARGE={options.large}" if options.large else ""
-    return f"make bench AGENTS={options.agents} RUNS={options.runs}{large}{only}"
+    window = f" WINDOW={options.window:g}" if options.window != WINDOW_SECONDS else ""
+    return f"make bench AGENTS={options.agents} RUNS={options.runs}{large}{window}{only}"
 
 
 def _ids(text: str) -> frozenset[str]:

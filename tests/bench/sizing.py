@@ -8,6 +8,7 @@ from pathlib import Path
 
 USUAL_INTERVAL = 30
 RENEWALS_PER_SECOND = 0.5
+LARGEST = 10_000
 NEEDED = {
     "memory.base_mib",
     "memory.per_agent_kib",
@@ -50,6 +51,8 @@ def page(usual: Costs, large: Costs) -> str | None:
     if not usual.readings.keys() >= NEEDED or not large.readings.keys() >= NEEDED:
         return None
     rows = [usual.row(100), usual.row(usual.agents), large.row(large.agents)]
+    if large.agents < LARGEST:
+        rows.append(large.row(LARGEST))
     return TEMPLATE.read_text().format(
         usual_agents=f"{usual.agents}",
         large_agents=f"{large.agents}",
