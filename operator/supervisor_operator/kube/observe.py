@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from supervisor_operator.api.v1alpha1.meta import Health
 from supervisor_operator.api.v1alpha1.supervisor import SupervisorSpec
 from supervisor_operator.api.v1alpha1.supervisor_status import SupervisorStatus
+from supervisor_operator.core.heartbeat import allowed_silence
 from supervisor_operator.core.observed import (
     BeatColumn,
     BeatLeftover,
+    BeatView,
     Now,
     Observed,
     PodView,
@@ -57,6 +60,7 @@ def observe(
     spec, status, invalid = _models(item)
     pods = by_run(world.pods.of(metadata["uid"]))
     newest = pods[-1] if pods else None
+    beat = world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None
     key = (metadata["namespace"], metadata["name"])
     link = world.teams.link(item, now.wall)
     mode = world.family.mode(key, spec.operating_mode)
@@ -70,10 +74,12 @@ def observe(
         mode=strictest([mode, link.mode]) if link else mode,
         pods=pods,
         sightings=world.times.sightings(newest.uid, now.mono) if newest else Sightings(),
-        beat=world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None,
+        beat=beat,
         beat_leftovers=_leftovers(world, pods),
         policy_present=around.policy_present,
-        storm=world.storm.is_on(metadata["namespace"], now.mono),
+        storm=world.storm.is_on(
+            metadata["namespace"], now.mono, in_earnest=_may_be_judged(spec, status, beat)
+        ),
         node_grace_seconds=around.node_grace_seconds,
         relay_image=around.relay_image,
         beat_column=around.beat_column,
@@ -82,6 +88,12 @@ def observe(
         tree=world.family.tree(key),
         invalid=invalid,
     )
+
+
+def _may_be_judged(spec: SupervisorSpec, status: SupervisorStatus, beat: BeatView | None) -> bool:
+    if beat is None or beat.silence is None or status.health is not Health.HEALTHY:
+        return True
+    return beat.silence >= allowed_silence(spec.heartbeat, None)
 
 
 def by_run(pods: tuple[PodView, ...]) -> tuple[PodView, ...]:

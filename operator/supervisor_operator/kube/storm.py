@@ -13,6 +13,8 @@ FEWEST = 10
 SHARE = 0.5
 HOLD_SECONDS = 300.0
 COUNT_EVERY_SECONDS = 1.0
+COUNT_IDLY_SECONDS = 10.0
+"""Counting looks at each agent of the namespace: as long as nobody asks in earnest, seldom."""
 
 Count = Callable[[str], tuple[int, int]]
 """Silent agents with silent relays, and all beating agents, of a namespace."""
@@ -39,9 +41,11 @@ class StormWatch:
         now = self._clock()
         return sum(guard.is_on(now) for guard in self._guards.values())
 
-    def is_on(self, namespace: str, now: float) -> bool:
+    def is_on(self, namespace: str, now: float, *, in_earnest: bool = True) -> bool:
+        """`in_earnest` where a remedy may depend on it."""
         guard = self._guards.setdefault(namespace, _Guard())
-        if now - guard.counted_at >= COUNT_EVERY_SECONDS:
+        every = COUNT_EVERY_SECONDS if in_earnest else COUNT_IDLY_SECONDS
+        if now - guard.counted_at >= every:
             guard.counted_at = now
             silent, total = self._count(namespace)
             is_storm = total >= FEWEST and silent > SHARE * total

@@ -83,3 +83,12 @@ def test_agents_are_counted_once_a_second_however_many_ask() -> None:
     world.now = 1.0
     assert world.is_on()
     assert world.counted == 2
+
+
+def test_where_no_remedy_depends_on_it_it_is_counted_seldom() -> None:
+    world = Namespaces(agents={"shop": (0, 10)})
+    for tenth in range(100):
+        world.watch.is_on("shop", tenth / 10, in_earnest=False)
+    assert world.counted == 1
+    assert not world.watch.is_on("shop", 9.9)
+    assert world.counted == 2, "before a remedy the number is a new one"
