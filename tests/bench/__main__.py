@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench import page
+from tests.bench.fleet import INTERVAL_SECONDS
 from tests.bench.rows import table
 from tests.bench.say import BenchError, say
 from tests.bench.story import EVERYTHING, Order, Run, play, play_large
@@ -19,7 +20,8 @@ AGENTS = 1000
 WINDOW_SECONDS = 120.0
 LIMIT_SECONDS = 1800.0
 LARGE_SECONDS = 2700.0
-LARGE_INTERVAL = 120
+LARGE_BEATS_PER_SECOND = 10_000 / 120
+"""About what the usual fleet sends in all, so that costs per beat can be compared."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,8 +61,12 @@ async def _play_large(options: argparse.Namespace) -> Run:
     say(f"the large fleet: {options.large} agents")
     async with asyncio.timeout(LARGE_SECONDS):
         return await play_large(
-            Order(options.large, options.window, options.only, interval=LARGE_INTERVAL)
+            Order(options.large, options.window, options.only, interval=_interval(options.large))
         )
+
+
+def _interval(large: int) -> int:
+    return max(INTERVAL_SECONDS, round(large / LARGE_BEATS_PER_SECOND))
 
 
 def _command(options: argparse.Namespace) -> str:
