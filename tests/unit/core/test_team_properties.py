@@ -28,6 +28,7 @@ from tests.support.team_sim import TEAM, TeamSim, member
 
 NAMES = "abcd"
 MOST = 2
+DEATHS = 0.1
 RESTART = {"restart": {"maxRestarts": MOST, "resetAfterSeconds": 604_800, "delaySeconds": 1}}
 SPECS = st.fixed_dictionaries(
     {
@@ -47,7 +48,10 @@ def some(*names: str) -> list[dict[str, Any]]:
 
 
 class Watched(TeamSim):
-    """Members are looked at in any order, and every new or ending pod is checked as it comes."""
+    """Members are looked at in any order, and every new or ending pod is checked as it comes.
+
+    Now and then the operator dies in a pass, after its actions and before its status.
+    """
 
     def __init__(self, random: Random, **spec: Any) -> None:
         super().__init__(*some(*NAMES), **spec)
@@ -58,7 +62,7 @@ class Watched(TeamSim):
         sim, line = self.agents[name], self.line()
         before, ending = set(sim.pods), terminating(sim)
         restarts = sim.status.restarts_counted or 0
-        changed = super()._member_pass(name)
+        changed = self._dies_in_a_pass_over(sim) or super()._member_pass(name)
         for pod in (pod for pod in sim.pods.values() if pod.name not in before):
             self._started(line, sim, pod, counts=pod.counted > restarts)
         for _ in terminating(sim) - ending:
@@ -70,6 +74,21 @@ class Watched(TeamSim):
         names = list(self.agents)
         self.random.shuffle(names)
         return any([self._team_pass(), *map(self._look, names)])
+
+    def _dies_in_a_pass_over(self, sim: Sim) -> bool:
+        is_dying = self.random.random() < DEATHS
+        for action in self._sync(sim).plan().actions if is_dying else ():
+            sim._apply(action)
+        return is_dying
+
+    @override
+    def _team_pass(self) -> bool:
+        before = self.status
+        changed = super()._team_pass()
+        if self.random.random() < DEATHS:
+            self.status = before
+            return True
+        return changed
 
     def _look(self, name: str) -> bool:
         return name in self.agents and self._member_pass(name)
