@@ -84,8 +84,8 @@ The operator is a process with its own ServiceAccount token and the flags
 {large}"""
 LARGE = """\
 - **Large fleet, S8**: one run on a cluster of its own, {agents} agents of source File that beat
-  every {interval} s. Growth is its figure per pod, beat or agent ÷ that of the usual fleet. What follows
-  for fleets of other sizes: [operations/sizing.md](operations/sizing.md).
+  every {interval} s. Growth is its figure per pod, beat or agent ÷ that of the usual fleet.
+  What follows for fleets of other sizes: [operations/sizing.md](operations/sizing.md).
 """
 
 
