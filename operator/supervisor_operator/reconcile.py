@@ -143,7 +143,7 @@ class Reconciler:
                 # The world moved on while we wrote: the next pass starts from what status says now.
                 return Outcome(0)
             observed = seen
-            if not plan.actions:
+            if not plan.actions and parts.supervisors.get(key) is item:
                 parts.served(key)
         hold = parts.burst.hold(observed.sightings.created) if plan.can_wait else None
         written = await self._write(item, plan) if hold is None else None

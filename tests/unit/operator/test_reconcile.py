@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from typing_extensions import override
 
-from supervisor_operator.errors import NotFoundError
+from supervisor_operator.errors import ConflictError, NotFoundError
 from supervisor_operator.kube.burst import FEWEST
 from supervisor_operator.kube.cluster import HEARTBEATS, PODS, SUPERVISORS, Object, Resource
 from supervisor_operator.reconcile import Reconciler
@@ -208,6 +209,45 @@ async def test_our_own_words_that_come_back_order_no_pass() -> None:
     world.edit(description="another")
     await world.see()
     assert ordered(world)
+
+
+class WhileCreating(FakeCluster):
+    """Something else happens before the answer to a create, and the watches show it."""
+
+    world: World
+    meanwhile: Callable[[], None]
+
+    @override
+    async def create(
+        self, resource: Resource, namespace: str | None, item: Object, *, dry_run: bool = False
+    ) -> Object:
+        answer = await super().create(resource, namespace, item, dry_run=dry_run)
+        if resource == PODS:
+            self.meanwhile()
+            await self.world.see()
+        return answer
+
+
+@pytest.mark.parametrize("is_edited", [False, True], ids=["its own pod", "an edit"])
+async def test_of_what_came_during_a_pass_only_an_edit_calls_for_another(
+    *, is_edited: bool
+) -> None:
+    cluster = WhileCreating()
+    world = cluster.world = World(cluster)
+    queue = world.operator._queue
+
+    def meanwhile() -> None:
+        queue.add(KEY)
+        if is_edited:
+            world.edit(description="another")
+
+    cluster.meanwhile = meanwhile
+    await world.see()
+    key = await queue.get()
+    with suppress(ConflictError):  # the status is that of the object before the edit
+        await world.operator._reconciler.reconcile((key[0], key[1]))
+    queue.done(key)
+    assert len(queue) == is_edited
 
 
 async def test_who_belongs_to_others_is_always_looked_at() -> None:
