@@ -1,6 +1,6 @@
 // Who is signed in, what is followed, which view is shown.
 import { agentView } from "./agent.js";
-import { Client, follow } from "./client.js";
+import { Client, Refusal, follow } from "./client.js";
 import { h, say, tick } from "./dom.js";
 import { Fleet } from "./fleet.js";
 import { fleetView } from "./list.js";
@@ -85,7 +85,8 @@ function lost(error) {
   lostAt ||= Date.now();
   connection("lost", "Connection lost");
   const at = new Date(lostAt).toLocaleTimeString();
-  byId("lost").textContent = `Connection lost: ${error.message}. What you see is of ${at}; trying again.`;
+  const why = error instanceof Refusal ? error.message : "the management API does not answer";
+  byId("lost").textContent = `Connection lost: ${why}. What you see is of ${at}; trying again.`;
   byId("lost").hidden = false;
 }
 

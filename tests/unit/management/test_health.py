@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor_api.keeping import keep_supervisor
 from supervisor_operator.api.v1alpha1.meta import ConditionStatus
 from supervisor_operator.core.health.advice import ADVICE
 from supervisor_operator.core.health.assess import PATIENCE, assess
@@ -127,3 +128,13 @@ def test_level_needs_no_clock() -> None:
     for name, story in all_stories().items():
         found = told(story())
         assert level_of(Subject.of(found.item)) is report(found).level, name
+
+
+@pytest.mark.parametrize("name", list(all_stories()))
+def test_the_snapshot_has_the_same_words(name: str) -> None:
+    golden = json.loads((GOLDEN / f"{name}.json").read_text())
+    brief = json.loads(keep_supervisor(told(all_stories()[name]()).item).brief)
+    for word in ("level", "reason", "cause", "nextStep"):
+        assert brief[word] == golden[word]
+    assert brief["since"]
+    assert not (brief["level"] == Level.HEALTHY and brief["lastBeat"]), "it would never be still"
