@@ -62,8 +62,9 @@ def test_tree_and_team_show_who_is_above_whom_and_who_left(
     expect(page.locator(".legend")).to_have_count(0)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", WIDE), ("dark", PHONE)], ids=["light and wide", "dark phone"]
+)
 def test_everybody_can_use_it(
     browser: Browser, api: ApiProcess, people: People, scheme: Scheme, size: tuple[int, int]
 ) -> None:
