@@ -180,7 +180,8 @@ class Applier:
         """Gone already, or another incarnation by now: either way there is nothing to do."""
         with suppress(NotFoundError, ConflictError):
             answer = await self._cluster.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
-            if "deletionTimestamp" in answer.get("metadata", {}):
+            # Without a revision it is gone: somebody else's delete was quicker than ours.
+            if {"deletionTimestamp", "resourceVersion"} <= answer.get("metadata", {}).keys():
                 self._pods.put(answer)  # or the next pass, quicker than the watch, does it again
 
 

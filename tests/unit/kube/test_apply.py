@@ -298,6 +298,19 @@ async def test_a_deleted_pod_is_known_to_terminate_before_the_watch_says_so(worl
     assert [one.terminating for one in world.pods.of(pod.owner)] == [True]
 
 
+async def test_a_delete_that_another_was_quicker_with_is_answered_without_a_revision(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pod = world.stands()
+    last = {"metadata": {"name": pod.name, "uid": pod.uid, "deletionTimestamp": "2026-11-18T12Z"}}
+
+    async def delete(*_: object, **__: object) -> dict[str, Any]:
+        return last
+
+    monkeypatch.setattr(world.cluster, "delete", delete)
+    assert await world.apply(DeletePod(pod, "1 ended pods are kept")) is None
+
+
 async def test_a_missing_heartbeat_is_made_and_a_leftover_removed(world: World) -> None:
     pod = world.stands()
     assert await world.apply(CreateHeartbeat(pod, "it has none")) is None
