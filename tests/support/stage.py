@@ -148,12 +148,18 @@ class Stage:
         self.disturbed = threading.Event()
         self.sentence = Sentence(what, nth, how)
 
+    def has_come(self, what: str, nth: int) -> bool:
+        """Whether that write was on its way, answered or not."""
+        return self._count(what) >= nth
+
+    def _count(self, what: str) -> int:
+        return sum(self.told(one) == what for one in self.writes())
+
     def strike(self, when: str, write: Write) -> None:
         due = self.sentence
         if due is None or (due.how == AFTER) != (when == AFTER) or not self._is_part(write):
             return
-        told = [self.told(one) for one in self.writes()]
-        if self.told(write) != due.what or told.count(due.what) != due.nth:
+        if self.told(write) != due.what or self._count(due.what) != due.nth:
             return
         self.sentence = None
         self._renew_operator() if due.how in KILLS else self._trouble(write, due.how)
