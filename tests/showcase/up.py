@@ -43,12 +43,14 @@ def up() -> None:
             "this shows a local cluster: unset CLUSTER and KUBECONFIG_UNDER_TEST, or run "
             "`kubectl apply -k manifests/overlays/cluster` on a cluster of your own"
         )
+    started = time.monotonic()
     pause = _step(1, "tools", _tools)
     archives = _step(2, "images", lambda: _images(pause))
     cluster = _step(3, "cluster", lambda: _cluster(archives))
     _step(4, "operator", lambda: _operator(cluster, archives))
     _step(5, "samples", lambda: _samples(cluster))
-    print(f"\n{Kubectl(cluster, 'default')('get', 'sup,supteam').out}\n{_next_commands(cluster)}")
+    print(f"\n{Kubectl(cluster, 'default')('get', 'sup,supteam').out}")
+    print(f"Up in {time.monotonic() - started:.0f} s. {_next_commands(cluster)}")
 
 
 def _step(number: int, name: str, work: Callable[[], tuple[Found, str]]) -> Found:
