@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -30,8 +29,12 @@ def page_command(
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(20)
+            # SIGINT is ignored by whatever a shell starts in the background.
+            process.terminate()
+            try:
+                process.wait(20)
+            finally:
+                process.kill()
 
 
 def wait_for(path: Path, pattern: str) -> re.Match[str]:

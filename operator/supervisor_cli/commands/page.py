@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import webbrowser
@@ -44,8 +45,15 @@ async def run(options: argparse.Namespace) -> int:
                 if not shown:
                     print(f"Open this link within two minutes; it works once:\n{door.link}")
                 sys.stdout.flush()
-                await asyncio.Event().wait()
+                await _end()
     return 0
+
+
+async def _end() -> None:
+    """SIGTERM ends it well too; Ctrl-C is the caller's."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    await ended.wait()
 
 
 @asynccontextmanager
