@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Says that there is no loop yet: pytest-asyncio asks, and being asked, Python 3.11 would make
     # one that nobody closes.
     asyncio.set_event_loop(None)
+    # A shell's background job ignores SIGINT, and so would every program that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
