@@ -11,7 +11,7 @@ from contextlib import suppress
 import kopf
 
 from supervisor_operator.clock import wall_clock
-from supervisor_operator.errors import ClusterError
+from supervisor_operator.errors import ClusterError, TransientError
 from supervisor_operator.handlers import customs as customs_handlers
 from supervisor_operator.handlers import hosting
 from supervisor_operator.kube.apply import Applier
@@ -110,7 +110,9 @@ class Operator:
             done, _ = await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             if kopfs and any(task.cancelled() for task in done):
                 # kopf, on its way out, ends waits of ours before it says why.
-                done, _ = await asyncio.wait(kopfs, timeout=FINISH_SECONDS)
+                done, late = await asyncio.wait(kopfs, timeout=FINISH_SECONDS)
+                if late:
+                    raise TransientError("kopf ends, and takes its time: starting afresh")
             for task in done:
                 task.result()
         finally:

@@ -59,7 +59,14 @@ class Kubectl:
         return self("get", kind, name, "-o", "json").json
 
     def wait(self, what: str, condition: str) -> None:
-        self("wait", what, f"--for={condition}", "--timeout=30s")
+        """Also of what is not there yet: kubectl would give up on that at once."""
+        command = ("wait", what, f"--for={condition}", "--timeout=30s")
+        answer = self.ask(*command)
+        if answer.code and "(NotFound)" in answer.err:
+            self("wait", what, "--for=create", "--timeout=30s")
+            self(*command)
+        elif answer.code:
+            raise KubectlError(f"kubectl {' '.join(command)}: {answer.err.strip()}")
 
     def wait_status(self, name: str, **fields: str) -> dict[str, Any]:
         """Wait until a Supervisor's status has these words, and return the object."""

@@ -6,6 +6,7 @@ import http.client
 import json
 import ssl
 import tempfile
+import time
 from base64 import b64decode
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from tests.support.kubeconfig import read_kubeconfig
 from tests.support.kubectl import Kubectl
 
 MERGE = "application/merge-patch+json"
+IDLE_SECONDS = 30.0
+"""An API server hangs up on who was silent for 90 s, and a request may meet that."""
 Json = dict[str, Any]
 
 
@@ -53,6 +56,7 @@ class Line:
             self._headers["Authorization"] = f"Bearer {token}"
         netloc = urlsplit(server).netloc
         self._line = http.client.HTTPSConnection(netloc, context=context, timeout=30)
+        self._used = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +70,8 @@ class Line:
     def ask(self, method: str, path: str, body: object = None, kind: str = "") -> Reply:
         kind = kind or (MERGE if method == "PATCH" else "application/json")
         text = None if body is None else json.dumps(body)
+        if time.monotonic() - self._used > IDLE_SECONDS:
+            self._line.close()  # the next request opens it again
         try:
             self._line.request(method, path, text, self._headers | {"Content-Type": kind})
             answer = self._line.getresponse()
@@ -73,6 +79,8 @@ class Line:
         except BaseException:
             self._line.close()
             raise
+        finally:
+            self._used = time.monotonic()
 
 
 class Admin(Line):
