@@ -110,7 +110,8 @@ class Operator:
             done, _ = await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             if kopfs and any(task.cancelled() for task in done):
                 # kopf, on its way out, ends waits of ours before it says why.
-                done, late = await asyncio.wait(kopfs, timeout=FINISH_SECONDS)
+                ended, late = await asyncio.wait(kopfs, timeout=FINISH_SECONDS)
+                done = {*ended}
                 if late:
                     raise TransientError("kopf ends, and takes its time: starting afresh")
             for task in done:
