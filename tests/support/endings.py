@@ -12,8 +12,8 @@ from typing import Any
 from tests.support.stage import CUSTOM, Stage
 
 ANY = "(any)"
-ALWAYS_ANY = {"nodeName", "hostIP", "hostIPs"}
-"""Left to the scheduler: two tellings may well agree on them by chance."""
+ALWAYS_ANY = {"namespace", "nodeName", "hostIP", "hostIPs", "podIP", "podIPs"}
+"""Left to the scheduler, the stage or the node: two tellings may well agree on them by chance."""
 NOT_OURS = {"heartbeats": ("status",)}
 """What others write all the time."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+Z?")
