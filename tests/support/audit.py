@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,16 @@ class AuditLog:
     def entries(self, user: str = USER) -> list[Entry]:
         with self._path.open() as file:
             file.seek(self._start)
-            found = [json.loads(line) for line in file]
-        return [entry for entry in found if entry["user"]["username"] == user]
+            found = [_entry(line) for line in file]
+        return [entry for entry in found if entry and entry["user"]["username"] == user]
+
+
+def _entry(line: str) -> Entry | None:
+    """None for what a server wrote half before it was killed."""
+    with suppress(json.JSONDecodeError):
+        found: Entry = json.loads(line)
+        return found
+    return None
 
 
 def right_of(entry: Entry) -> Right:
