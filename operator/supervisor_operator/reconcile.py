@@ -136,7 +136,7 @@ class Reconciler:
             observed = await self._confirm(item, observed, now)
             plan = plan_supervisor(observed, now)
         refusal = await self._apply(key, observed, plan.actions)
-        if plan.actions:
+        if plan.actions and (refusal or self._hold(observed, plan) is None):
             seen = replace(self._observe(item, now), refusal=refusal)
             plan = plan_supervisor(seen, now)
             if _wants_a_pod(plan):
@@ -145,7 +145,7 @@ class Reconciler:
             observed = seen
             if not plan.actions and parts.supervisors.get(key) is item:
                 parts.served(key)
-        hold = parts.burst.hold(observed.sightings.created) if plan.can_wait else None
+        hold = self._hold(observed, plan)
         written = await self._write(item, plan) if hold is None else None
         if hold is None:
             self._note_quiet(key, written or item, observed, plan)
@@ -155,6 +155,10 @@ class Reconciler:
         if hold is not None:
             return Outcome(min(hold, plan.check_in or hold))
         return _outcome(plan, refusal)
+
+    def _hold(self, observed: Observed, plan: Plan) -> float | None:
+        """How long its status may wait, and so the look that would make one."""
+        return self._parts.burst.hold(observed.sightings.created) if plan.can_wait else None
 
     def is_still(self, key: Key) -> bool:
         """Whether a pass would find what the last one found, and that was nothing to do.

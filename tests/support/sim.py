@@ -35,6 +35,7 @@ from supervisor_operator.core.observed import (
 )
 from supervisor_operator.core.plan import Plan, plan_supervisor
 from supervisor_operator.core.pods import view_pod
+from supervisor_operator.core.template import template_hash
 from supervisor_operator.core.tree import TreeView, strictest
 from supervisor_operator.reconcile import is_at_rest
 
@@ -198,6 +199,7 @@ class Sim:
             uid=self.uid,
             generation=self.generation,
             spec=spec,
+            template_hash=template_hash(spec),
             status=self.status,
             mode=self._mode(spec),
             team=self.link,

@@ -19,7 +19,7 @@ from supervisor_operator.core.ending import last_termination
 from supervisor_operator.core.ledger import Ledger, read_ledger
 from supervisor_operator.core.observed import Now, Observed, PodView
 from supervisor_operator.core.states import State
-from supervisor_operator.core.template import pod_name, template_hash
+from supervisor_operator.core.template import pod_name
 from supervisor_operator.core.words import ConditionType
 
 STUCK_AFTER_SECONDS = 30
@@ -34,7 +34,6 @@ class Case:
     ledger: Ledger
     newest: PodView | None
     alive: tuple[PodView, ...]
-    wanted_hash: str
 
     @classmethod
     def of(cls, observed: Observed, now: Now) -> Case:
@@ -45,7 +44,6 @@ class Case:
             ledger=ledger,
             newest=next((pod for pod in observed.pods if pod.run == ledger.run), None),
             alive=tuple(pod for pod in observed.pods if not pod.finished),
-            wanted_hash=template_hash(observed.spec),
         )
 
     @property
@@ -55,6 +53,10 @@ class Case:
     @property
     def status(self) -> SupervisorStatus:
         return self.observed.status
+
+    @property
+    def wanted_hash(self) -> str:
+        return self.observed.template_hash
 
     @property
     def beats(self) -> bool:

@@ -170,6 +170,8 @@ class Observed:
     spec: SupervisorSpec
     status: SupervisorStatus
     mode: OperatingMode
+    template_hash: str
+    """Of the spec: what the pod that it asks for is marked with."""
     pods: tuple[PodView, ...] = ()
     sightings: Sightings = field(default_factory=Sightings)
     beat: BeatView | None = None

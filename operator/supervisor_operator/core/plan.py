@@ -60,7 +60,7 @@ def plan_supervisor(observed: Observed, now: Now) -> Plan:
 
 
 def _is_on_its_way(case: Case, decision: Decision) -> bool:
-    return decision.state is State.STARTING and case.newest is not None and not case.status.run
+    return decision.state is State.STARTING and not case.status.run
 
 
 def decide(case: Case) -> Decision:

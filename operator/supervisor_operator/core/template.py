@@ -129,7 +129,7 @@ def _marks(observed: Observed, ledger: Ledger, reason: RunReason) -> dict[str, s
         Mark.RESTARTS: str(ledger.restarts),
         Mark.COUNTED: str(ledger.counted),
         Mark.FORGIVEN: str(ledger.forgiven),
-        Mark.TEMPLATE: template_hash(spec),
+        Mark.TEMPLATE: observed.template_hash,
         Mark.REQUEST: spec.restart_request or "",
         Mark.REASON: reason,
     }

@@ -1,12 +1,13 @@
 """Keeps small what is kept: JSON brings every key and every word of every object anew.
 
-Words and keys are held once for all objects that use them, and so are blocks of specs that are
-equal, as those of a fleet mostly are. What comes out must not be changed.
+Words and keys are held once for all objects that use them, and so are specs that are equal, as
+those of a fleet mostly are, or else their blocks. What comes out must not be changed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from sys import intern
 from typing import Any
 
@@ -27,23 +28,28 @@ def compact(value: Any) -> Any:
 
 
 class Blocks:
-    """Equal blocks are one; at most so many different ones are remembered."""
+    """Equal specs are one, and so are equal blocks; at most so many of both are remembered."""
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._known: dict[str, Any] = {}
+        self._known: dict[int, dict[str, Any]] = {}
 
     def share(self, spec: dict[str, Any]) -> dict[str, Any]:
-        """The spec, with its blocks shared."""
-        return {intern(key): self._one(block) for key, block in spec.items()}
+        return self._one(spec, self._with_shared_blocks)
 
-    def _one(self, block: Any) -> Any:
-        if not isinstance(block, dict):
-            return compact(block)
-        words = json.dumps(block, sort_keys=True)
-        found = self._known.get(words)
-        if found is None:
+    def _with_shared_blocks(self, spec: dict[str, Any]) -> dict[str, Any]:
+        return {intern(key): self._block(block) for key, block in spec.items()}
+
+    def _block(self, block: Any) -> Any:
+        return self._one(block, compact) if isinstance(block, dict) else compact(block)
+
+    def _one(self, value: dict[str, Any], make: Callable[[Any], Any]) -> dict[str, Any]:
+        # The words themselves would be as much to keep as what they stand for.
+        key = hash(json.dumps(value, sort_keys=True))
+        found = self._known.get(key)
+        if found is None or found != value:
+            found = make(value)
             if len(self._known) >= self._most:
                 self._known.clear()
-            found = self._known[words] = compact(block)
+            self._known[key] = found
         return found

@@ -24,6 +24,7 @@ from supervisor_operator.kube.beats import BeatBook
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.family import Family
 from supervisor_operator.kube.heartbeats import BeatObject
+from supervisor_operator.kube.specs import Specs
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.storm import StormWatch
 from supervisor_operator.kube.teams import Teams
@@ -41,6 +42,7 @@ class World:
     storm: StormWatch
     family: Family
     teams: Teams
+    specs: Specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def observe(
     world: World, item: Object, now: Now, around: Surroundings, *, confirmed: bool = False
 ) -> Observed:
     metadata = item["metadata"]
-    spec, status, invalid = _models(item)
+    read, status = world.specs.read(item["spec"]), _status(item)
+    spec = read.spec
     pods = by_run(world.pods.of(metadata["uid"]))
     newest = pods[-1] if pods else None
     beat = world.beats.view(newest.uid, now.mono, confirmed=confirmed) if newest else None
@@ -70,6 +73,7 @@ def observe(
         uid=metadata["uid"],
         generation=metadata.get("generation", 0),
         spec=spec,
+        template_hash=read.template_hash,
         status=status,
         mode=strictest([mode, link.mode]) if link else mode,
         pods=pods,
@@ -86,7 +90,7 @@ def observe(
         team=link,
         teams=world.teams.led_by(key),
         tree=world.family.tree(key),
-        invalid=invalid,
+        invalid=read.invalid,
     )
 
 
@@ -109,15 +113,9 @@ def _leftovers(world: World, pods: tuple[PodView, ...]) -> tuple[BeatLeftover, .
     )
 
 
-def _models(item: Object) -> tuple[SupervisorSpec, SupervisorStatus, str]:
-    """A status that cannot be read counts as wiped; a spec that cannot be read is told."""
+def _status(item: Object) -> SupervisorStatus:
+    """One that cannot be read counts as wiped."""
     try:
-        status = SupervisorStatus.model_validate(item["status"])
+        return SupervisorStatus.model_validate(item["status"])
     except ValidationError:
-        status = SupervisorStatus()
-    try:
-        return SupervisorSpec.model_validate(item["spec"]), status, ""
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in ("spec", *first["loc"]))
-        return SupervisorSpec(), status, f"{where}: {first['msg']}"
+        return SupervisorStatus()

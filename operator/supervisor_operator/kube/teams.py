@@ -23,6 +23,7 @@ from supervisor_operator.kube.agents import view_agent
 from supervisor_operator.kube.cluster import Object
 from supervisor_operator.kube.customs import Customs
 from supervisor_operator.kube.family import Family, mode_of
+from supervisor_operator.kube.specs import tell_refusal
 from supervisor_operator.kube.store import Store
 from supervisor_operator.queue import Key
 
@@ -147,10 +148,8 @@ class Teams:
         try:
             spec, invalid = TeamSpec.model_validate(item["spec"]), ""
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in ("spec", *first["loc"]))
             spec = known[2] if known and known[0] == uid else TeamSpec()
-            invalid = f"{where}: {first['msg']}"
+            invalid = tell_refusal(error)
         self._specs[key] = (uid, generation, spec, invalid)
         return spec, invalid
 

@@ -16,6 +16,7 @@ from supervisor_operator.kube.family import Family
 from supervisor_operator.kube.heartbeats import slim_heartbeat, view_heartbeat
 from supervisor_operator.kube.observe import World
 from supervisor_operator.kube.reflector import Reflector
+from supervisor_operator.kube.specs import Specs
 from supervisor_operator.kube.store import Store
 from supervisor_operator.kube.storm import StormWatch
 from supervisor_operator.kube.teams import Teams
@@ -51,6 +52,7 @@ class Watches:
             storm=StormWatch(beats.count, clock),
             family=family,
             teams=Teams(teams, supervisors, pods, family),
+            specs=Specs(),
         )
         self._cluster = cluster
         self._supervisors = supervisors

@@ -49,6 +49,7 @@ OBSERVED = Observed(
     spec=SupervisorSpec.model_validate({"agent": AGENT}),
     status=SupervisorStatus(),
     mode=OperatingMode.RUNNING,
+    template_hash="abc",
     relay_image="localhost/relay:1",
 )
 MANIFEST = build_pod(OBSERVED, Ledger(run=1), RunReason.FIRST)

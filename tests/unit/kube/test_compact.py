@@ -20,11 +20,13 @@ def test_nothing_is_lost() -> None:
     assert Blocks().share(parsed(long)) == parsed(long)
 
 
-def test_equal_blocks_are_one() -> None:
+def test_equal_specs_are_one_and_else_their_blocks() -> None:
     blocks = Blocks()
     first, second, third = (blocks.share(parsed(value)) for value in ("1", "1", "2"))
-    assert first["agent"] is second["agent"]
+    assert first is second
     assert third["agent"] == {"image": "a:1", "env": [{"name": "A", "value": "2"}]}
+    paused = blocks.share({**parsed("1"), "paused": False})
+    assert paused["agent"] is first["agent"]
 
 
 def test_not_all_blocks_there_ever_were_are_remembered() -> None:

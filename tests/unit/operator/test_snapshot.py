@@ -63,6 +63,7 @@ def an_observed(name: str = "hello") -> Observed:
         generation=1,
         spec=SupervisorSpec(),
         status=SupervisorStatus(),
+        template_hash="abc",
         mode=OperatingMode.RUNNING,
     )
 
