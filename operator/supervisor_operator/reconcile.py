@@ -99,7 +99,6 @@ class _Quiet:
 
     item: Object
     pods: tuple[PodView, ...]
-    is_well: bool
     is_timed: bool
     allowance: float | None
     """The silence that beats alone allow, where nothing else sets a deadline."""
@@ -136,39 +135,46 @@ class Reconciler:
             observed = await self._confirm(item, observed, now)
             plan = plan_supervisor(observed, now)
         refusal = await self._apply(key, observed, plan.actions)
-        if plan.actions and (refusal or self._hold(observed, plan) is None):
-            seen = replace(self._observe(item, now), refusal=refusal)
-            plan = plan_supervisor(seen, now)
+        acted = bool(plan.actions)
+        if acted:
+            observed = replace(self._observe(item, now), refusal=refusal)
+        hold = self._hold(observed, plan)
+        if acted and (hold is None or not _is_starting(observed)):
+            plan = plan_supervisor(observed, now)
             if _wants_a_pod(plan):
                 # The world moved on while we wrote: the next pass starts from what status says now.
                 return Outcome(0)
-            observed = seen
-            if not plan.actions and parts.supervisors.get(key) is item:
-                parts.served(key)
-        hold = self._hold(observed, plan)
+            hold = self._hold(observed, plan)
+        is_answered = hold is not None or not plan.actions
+        if acted and is_answered and parts.supervisors.get(key) is item:
+            parts.served(key)
         written = await self._write(item, plan) if hold is None else None
-        if hold is None:
-            self._note_quiet(key, written or item, observed, plan)
+        outcome = _outcome(plan, refusal)
+        if hold is not None:
+            outcome = Outcome(min(hold, plan.check_in or hold))
+        self._note_quiet(
+            key, written or item, observed, plan, is_timed=outcome.check_in is not None
+        )
         if written:
             await parts.teller.tell(item, plan.notes)
         parts.observer.passed(item, plan, parts.clocks.mono() - now.mono)
-        if hold is not None:
-            return Outcome(min(hold, plan.check_in or hold))
-        return _outcome(plan, refusal)
+        return outcome
 
     def _hold(self, observed: Observed, plan: Plan) -> float | None:
-        """How long its status may wait, and so the look that would make one."""
-        return self._parts.burst.hold(observed.sightings.created) if plan.can_wait else None
+        """How long its status may wait, and so the plan that would make one."""
+        if not plan.can_wait or observed.refusal:
+            return None
+        return self._parts.burst.hold(observed.sightings.created)
 
     def is_still(self, key: Key) -> bool:
         """Whether a pass would find what the last one found, and that was nothing to do.
 
-        A pass is a function of what it reads and of the time. The agent was well and stands alone,
-        so it read the object and its pods, and those are the same; and what time may change has
-        its deadline in the queue. Should that ever not be all, one look in ten is not spared.
+        A pass is a function of what it reads and of the time. The agent was at rest and stands
+        alone, so it read the object and its pods, and those are the same; and what time may change
+        has its deadline in the queue. Should that ever not be all, one look in ten is not spared.
         """
         last = self._unchanged(key)
-        if last is None or not last.is_well:
+        if last is None:
             return False
         last.spared += 1
         return (
@@ -201,7 +207,9 @@ class Reconciler:
         pods = self._parts.world.pods.of(last.item["metadata"]["uid"])
         return last if by_run(pods) == last.pods else None
 
-    def _note_quiet(self, key: Key, item: Object, observed: Observed, plan: Plan) -> None:
+    def _note_quiet(
+        self, key: Key, item: Object, observed: Observed, plan: Plan, *, is_timed: bool
+    ) -> None:
         is_same = self._parts.supervisors.get(key) is item
         if not is_same or not is_at_rest(plan) or _has_company(observed):
             self._quiet.pop(key, None)
@@ -211,8 +219,7 @@ class Reconciler:
         self._quiet[key] = _Quiet(
             item=item,
             pods=observed.pods,
-            is_well=plan.state is State.RUNNING,
-            is_timed=plan.check_in is not None,
+            is_timed=is_timed,
             allowance=_allowance(observed, plan),
             spared=before.spared if before else hash(key) % LOOK_EVERY,
         )
@@ -313,6 +320,10 @@ def _allowance(observed: Observed, plan: Plan) -> float | None:
     if plan.state is not State.RUNNING or not beats or plan.status.restarts_counted:
         return None
     return allowed_silence(observed.spec.heartbeat, None)
+
+
+def _is_starting(observed: Observed) -> bool:
+    return bool(observed.pods) and observed.pods[-1].starting
 
 
 def _wants_a_pod(plan: Plan) -> bool:

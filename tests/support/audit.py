@@ -36,7 +36,7 @@ class AuditLog:
         with self._path.open() as file:
             file.seek(self._start)
             found = [_entry(line) for line in file]
-        return [entry for entry in found if entry and entry["user"]["username"] == user]
+        return [entry for entry in found if entry and entry["user"].get("username") == user]
 
 
 def _entry(line: str) -> Entry | None:

@@ -83,6 +83,11 @@ class PodView:
         """Ended for good: the kubelet runs nothing of it any more."""
         return self.phase in {"Succeeded", "Failed"}
 
+    @property
+    def starting(self) -> bool:
+        """Nothing of it runs yet, and nothing is known to be in its way."""
+        return not (self.running or self.finished or self.waiting)
+
     def is_news_after(self, before: PodView | None) -> bool:
         """Whether a pass that saw `before` could come to another end now.
 
@@ -90,8 +95,7 @@ class PodView:
         """
         if before is None:
             return True
-        is_starting = not (self.running or self.finished or self.waiting)
-        node = self.node if is_starting else before.node
+        node = self.node if self.starting else before.node
         return self != replace(before, resource_version=self.resource_version, node=node)
 
 

@@ -29,6 +29,14 @@ def test_news_of_many_wait_until_they_are_a_few_seconds_old() -> None:
     assert watch.burst.hold(HOLD_SECONDS) is None
 
 
+def test_news_of_a_rush_wait_also_when_it_is_over() -> None:
+    watch = Watch()
+    watch.create(FEWEST)
+    watch.now += HOLD_SECONDS - 1
+    assert watch.burst.hold(HOLD_SECONDS - 1) == 1
+    assert watch.burst.hold(0.0) is None
+
+
 def test_a_burst_is_over_when_creating_slows_down() -> None:
     watch = Watch()
     watch.create(FEWEST)

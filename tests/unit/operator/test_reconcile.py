@@ -255,11 +255,21 @@ async def test_who_belongs_to_others_is_always_looked_at() -> None:
     assert rounds_spared(world, 10) == 0
 
 
-async def test_who_is_not_well_is_always_looked_at() -> None:
+async def test_who_waits_for_somebody_is_always_looked_at() -> None:
     world = World(FakeCluster())
+    await world.look()
+    unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    world.cluster.change(PODS, "default", "hello-r1", {"status": {"conditions": [unschedulable]}})
     await world.look()
     await world.look()
     assert rounds_spared(world, 10) == 0
+
+
+async def test_who_is_starting_is_mostly_spared() -> None:
+    world = World(FakeCluster())
+    await world.look()
+    await world.look()
+    assert rounds_spared(world, 20) == 18
 
 
 class BeatingAgent:
