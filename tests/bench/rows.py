@@ -25,9 +25,9 @@ class Row:
     @property
     def goal(self) -> str:
         if self.at_least is not None:
-            return f"≥ {_number(self.at_least)}{self._suffix}"
+            return f"≥ {show(self.at_least)}{self.suffix}"
         if self.at_most is not None:
-            return f"≤ {_number(self.at_most)}{self._suffix}"
+            return f"≤ {show(self.at_most)}{self.suffix}"
         return "-"
 
     def cells(
@@ -37,8 +37,8 @@ class Row:
         values = [found[self.key] for found in readings if self.key in found]
         if not values:
             return None
-        figure = f"{_number(median(values))}{self._suffix}"
-        spread = f"{_number(min(values))} to {_number(max(values))}" if len(values) > 1 else "-"
+        figure = f"{show(median(values))}{self.suffix}"
+        spread = f"{show(min(values))} to {show(max(values))}" if len(values) > 1 else "-"
         return [
             self.id,
             self.what,
@@ -58,11 +58,11 @@ class Row:
         return "met" if low <= value <= high else "**missed**"
 
     @property
-    def _suffix(self) -> str:
+    def suffix(self) -> str:
         return f" {self.unit}" if self.unit else ""
 
 
-def _number(value: float) -> str:
+def show(value: float) -> str:
     if value == round(value):
         return f"{value:.0f}"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -12,6 +12,7 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from tests.bench import sizing
+from tests.bench.agree import compare, usual
 from tests.bench.api import Api
 from tests.bench.plots import draw
 from tests.bench.rows import Row, table, with_growth
@@ -119,3 +120,14 @@ def test_sizes_are_costs_times_agents() -> None:
     assert reckoned
     assert "| 10,000 | 0.333 cores | 11 MiB |" in reckoned
     assert sizing.page(sizing.Costs(1000, {}), sizing.Costs(10_000, each)) is None
+
+
+@pytest.mark.parametrize(
+    ("second", "agree"), [([1.1, 1.3], "yes"), ([1.3, 1.2], "yes"), ([1.5], "no"), ([0.5], "no")]
+)
+def test_two_tables_agree_where_their_spreads_meet(second: list[float], agree: str) -> None:
+    runs = [{"agents": 1000, "readings": {"x": value}} for value in (1.0, 1.2)]
+    first = usual([*runs, {"agents": 9, "readings": {"x": 9.0}}])
+    cells = compare(Row("S1", "rate", "x", "/s"), first, [{"x": value} for value in second])
+    assert cells
+    assert cells[2:3] + cells[-1:] == ["1.1 /s", agree]
