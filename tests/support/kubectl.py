@@ -66,7 +66,14 @@ class Kubectl:
             self("wait", what, "--for=create", "--timeout=30s")
             self(*command)
         elif answer.code:
-            raise KubectlError(f"kubectl {' '.join(command)}: {answer.err.strip()}")
+            raise KubectlError(
+                f"kubectl {' '.join(command)}: {answer.err.strip()}\n{self._scene(what)}"
+            )
+
+    def _scene(self, what: str) -> str:
+        """What there is instead of what was waited for."""
+        looks = (what, "-o", "yaml"), ("supervisors,supervisorteams,pods",), ("events",)
+        return "\n".join(self.ask("get", *look).out for look in looks)
 
     def wait_status(self, name: str, **fields: str) -> dict[str, Any]:
         """Wait until a Supervisor's status has these words, and return the object."""
