@@ -62,10 +62,13 @@ class Asker:
         path = path_of(resource, self.namespace)
         return lambda name: self.stage.api.must("POST", path, renamed(like, name))
 
-    def put_status(self, resource: Resource, like: Object) -> Write:
+    async def put_status(self, resource: Resource, status: Object) -> Write:
+        """On the objects that are there by now."""
+        items = {item["metadata"]["name"]: item for item in await self.list(resource)}
+
         def write(name: str) -> Coroutine[Any, Any, bytes]:
             path = path_of(resource, self.namespace, name, "status")
-            return self.stage.api.must("PUT", path, renamed(like, name))
+            return self.stage.api.must("PUT", path, items[name] | {"status": status})
 
         return write
 
@@ -96,15 +99,16 @@ async def main() -> int:
         pod = await asker.read(PODS, pod_of(first))
         pod["spec"].pop("nodeName")
         pod["spec"]["schedulerName"] = NOBODY
+        beat = await asker.read(HEARTBEATS, pod_of(first))
+        event = (await asker.list(EVENTS))[-1]
         rows = [
             await asker.cost("create a Supervisor", asker.create(SUPERVISORS, agent)),
-            await asker.cost("its status, PUT", asker.put_status(SUPERVISORS, agent)),
-            await asker.cost("create its pod", asker.create(PODS, pod)),
             await asker.cost(
-                "create its Heartbeat",
-                asker.create(HEARTBEATS, await asker.read(HEARTBEATS, pod_of(first))),
+                "its status, PUT", await asker.put_status(SUPERVISORS, agent["status"])
             ),
-            await asker.cost("an Event", asker.create(EVENTS, (await asker.list(EVENTS))[-1])),
+            await asker.cost("create its pod", asker.create(PODS, pod)),
+            await asker.cost("create its Heartbeat", asker.create(HEARTBEATS, beat)),
+            await asker.cost("an Event", asker.create(EVENTS, event)),
         ]
     print("\n".join(["| request | API-server CPU |", "| --- | --- |", *rows]))
     return 0

@@ -91,7 +91,7 @@ class KubeCluster:
     `guard` is called before each write, Leases excepted, and may raise LeadershipLostError.
     `idle_seconds` is how long a watch may send nothing, not even a bookmark. `breaths` is how long
     a watch rests after events came, so that the next come together: a beat may be seen late by
-    that, and its deadline moves with it.
+    that, and its deadline moves with it; a crash too, if another pod was heard of just before.
     `agent` is who we are in the API server's log and, its first word, in managedFields.
     """
 
@@ -105,7 +105,7 @@ class KubeCluster:
     ) -> None:
         self.guard: Callable[[], None] = _allow_write
         self.idle_seconds = 90.0
-        self.breaths = {HEARTBEATS: 0.1}
+        self.breaths = {HEARTBEATS: 0.1, PODS: 0.05}
         self._configuration = configuration
         self._rest: Any = RESTClientObject(configuration)
         self._on_call = on_call
