@@ -80,7 +80,9 @@ The operator is a process with its own ServiceAccount token and the flags
   jitter.
 - **S6**: with the fleet up and beating, an operator is started. The clock runs from the start of
   the process (Python's imports included) until each Supervisor had a pass and none waits. The three
-  LISTs (Supervisors, pods, Heartbeats) are asked for whole, one after the other, and parsed.
+  LISTs (Supervisors, pods, Heartbeats) are asked for whole, one after the other, and parsed. In the
+  usual fleet the new operator also writes each status once, because the heartbeat column is off
+  before and on its budget after; so the goal is judged with the large fleet, off in both.
 {large}"""
 LARGE = """\
 - **Large fleet, S8**: one run on a cluster of its own, {agents} agents of source File that beat
@@ -90,6 +92,7 @@ LARGE = """\
 
 
 def write(folder: Path, runs: Sequence[Run], large: Run | None, command: str, load: str) -> Path:
+    commit = _commit()  # before anything of it is changed by us
     beside = folder / "benchmarks"
     beside.mkdir(parents=True, exist_ok=True)
     every = [*runs, large] if large else runs
@@ -97,7 +100,7 @@ def write(folder: Path, runs: Sequence[Run], large: Run | None, command: str, lo
     drawn = draw(beside, runs[0].samples, _by_size(every))
     _write_sizing(folder / "operations", runs, large)
     page = folder / "benchmarks.md"
-    page.write_text(_page(runs, large, command, load, drawn))
+    page.write_text(_page(runs, large, command, load, commit, drawn))
     return page
 
 
@@ -152,8 +155,13 @@ def _by_size(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
     }
 
 
-def _page(
-    runs: Sequence[Run], large: Run | None, command: str, load: str, drawn: Sequence[str]
+def _page(  # noqa: PLR0913 - what was measured, and where it came from
+    runs: Sequence[Run],
+    large: Run | None,
+    command: str,
+    load: str,
+    commit: str,
+    drawn: Sequence[str],
 ) -> str:
     order = runs[0].order
     return PAGE.format(
@@ -163,7 +171,7 @@ def _page(
         else "",
         command=command,
         date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        commit=_commit(),
+        commit=commit,
         load=load,
         busy=BUSY if is_busy(load) else "",
         machine=_machine(),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.rows import show
+
 USUAL_INTERVAL = 30
 RENEWALS_PER_SECOND = 0.5
 LARGEST = 10_000
@@ -37,7 +39,7 @@ class Costs:
         own_seconds = size * found["file.controller_ms"] / 1000
         cells = [
             f"{size:,}",
-            f"{beats * found['off.ms_per_beat'] / 1000:.3f} cores",
+            f"{show(beats * found['off.ms_per_beat'] / 1000)} cores",
             f"{memory:.0f} MiB",
             f"{beats * found['off.api_ms'] / 1000:.2f} cores",
             f"{beats + RENEWALS_PER_SECOND:.1f} /s",
