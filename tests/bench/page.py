@@ -100,7 +100,7 @@ def write(folder: Path, runs: Sequence[Run], large: Run | None, command: str, lo
     drawn = draw(beside, runs[0].samples, _by_size(every))
     _write_sizing(folder / "operations", runs, large)
     page = folder / "benchmarks.md"
-    page.write_text(_page(runs, large, command, load, commit, drawn))
+    page.write_text(_page(runs, large, command=command, load=load, commit=commit, drawn=drawn))
     return page
 
 
@@ -158,6 +158,7 @@ def _by_size(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
 def _page(  # noqa: PLR0913 - what was measured, and where it came from
     runs: Sequence[Run],
     large: Run | None,
+    *,
     command: str,
     load: str,
     commit: str,

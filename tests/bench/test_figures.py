@@ -113,7 +113,7 @@ def test_sizes_are_costs_times_agents() -> None:
     each = dict.fromkeys(sizing.NEEDED | {"cold.mib"}, 1.0) | {"file.per_second": 10.0}
     text = sizing.page(sizing.Costs(1000, each), sizing.Costs(10_000, each))
     assert text
-    assert "| 100 | 0.003 cores | 1 MiB | 0.00 cores | 3.8 /s | 10 s, CPU 0 s + 0 s |" in text
+    assert "| 100 | 0.00333 cores | 1 MiB | 0.00 cores | 3.8 /s | 10 s, CPU 0 s + 0 s |" in text
     assert "| 10,000 | 0.333 cores | 11 MiB |" in text
     assert text.count("| 10,000 |") == 1
     reckoned = sizing.page(sizing.Costs(1000, each), sizing.Costs(4000, each))
